@@ -1,0 +1,64 @@
+//! The configuration: finding it, reading it, checking it, and saying what is wrong with it.
+//!
+//! The way of a document: `find` picks a place, `source` reads its files, `tree` makes positioned
+//! trees of them (pass one, structure), the readers walk the trees and collect all faults (pass two,
+//! meaning), `overrides` lays variables and flags on top, `render` shows faults with carets.
+//!
+//! - `keys` is the table of all words, also of those that are refused for now.
+//! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
+//!   `job_layer` is what a job and `defaults` have in common, `schedule_text` the text of a schedule.
+//! - `quantity` and `substitute` are pure functions on text.
+//! - `model` is the result: plain data that knows nothing of YAML.
+//!
+//! This module asks no clock, reads no variable and knows no schedule: the environment and the
+//! meaning of schedules and time zones come in as arguments. Only `source` touches the disk.
+//! Everything in a file is taken as hostile: each length, depth and number has a limit, and no input
+//! makes it panic.
+
+mod fault;
+mod find;
+mod job_layer;
+mod jobs;
+mod keys;
+mod load;
+mod model;
+mod overrides;
+mod quantity;
+mod reading;
+mod render;
+mod schedule_text;
+mod sections;
+mod slot_pools;
+mod source;
+mod substitute;
+mod syntax;
+mod tree;
+
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod job_tests;
+#[cfg(test)]
+mod load_tests;
+#[cfg(test)]
+mod render_tests;
+#[cfg(test)]
+mod slot_pool_tests;
+
+pub use fault::{Fault, Place, Severity};
+pub use find::Search;
+pub use jobs::JOBS_MAX;
+pub use load::load;
+pub use model::{
+    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
+    FailsWhenConfig, JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
+    ResourceLimitsConfig, RetentionConfig, ScheduleText, ServerConfig, ShutdownConfig,
+    SlotPoolConfig, SlotsConfig, StateConfig, StateMode, VerifyConfig,
+};
+pub use overrides::{Override, Overrides};
+pub use render::{Paint, render};
+pub use schedule_text::{ScheduleCheck, ScheduleFault};
+pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
+pub use substitute::Environment;
+#[cfg(test)]
+mod adhoc;

@@ -1,0 +1,8 @@
+//! The rules, as pure functions over values: no clock, no chance, no store, no logging.
+//!
+//! The shape everywhere is `(state, event, now) -> Result<next state and effects, Refusal>`; engines load, decide by one
+//! of these, save, and act.
+
+pub mod schedule;
+pub mod slots;
+pub mod workflow;

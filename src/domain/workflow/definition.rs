@@ -1,0 +1,259 @@
+//! A definition: what a run of it does. Stored as JSON, so that people can read an export.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::ids;
+use crate::words::names::{JobName, SlotPoolName, StepRef};
+
+/// A job or, later, a graph of several steps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Definition {
+    /// The name under which its versions are kept.
+    pub name: JobName,
+    /// False: no fires and no starts.
+    pub enabled: bool,
+    /// When it fires by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleText>,
+    /// What happens when an instance is still live.
+    pub concurrency: ConcurrencyPolicy,
+    /// The steps; exactly one for a job.
+    pub steps: Vec<Step>,
+}
+
+/// The schedule as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleText {
+    /// The expression.
+    pub text: String,
+    /// True when the first of six fields is the second.
+    #[serde(default)]
+    pub seconds: bool,
+    /// How day of month and day of week go together; `None` = the standard's "either".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day_match: Option<DayMatch>,
+    /// An IANA zone name; `None` = UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+}
+
+/// Both day fields restricted: must one match, or both?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DayMatch {
+    /// Either.
+    Or,
+    /// Both.
+    And,
+}
+
+/// What a start does while an earlier instance of the same job is live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConcurrencyPolicy {
+    /// Runs beside it.
+    Allow,
+    /// Waits for it (pooled) or is refused (not pooled).
+    Forbid,
+    /// Ends it first.
+    Replace,
+}
+
+/// One step of a definition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// Its name.
+    #[serde(rename = "ref")]
+    pub name: StepRef,
+    /// What it does.
+    pub command: CommandStep,
+    /// The slots it needs before it may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<SlotDemand>,
+}
+
+/// The slots that each attempt of a step needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotDemand {
+    /// Where they come from.
+    #[serde(rename = "pool")]
+    pub slot_pool: SlotPoolName,
+    /// How many.
+    pub slots: u32,
+    /// Higher goes first.
+    pub priority: i32,
+    /// How long it may wait, in milliseconds.
+    pub queue_timeout_ms: u64,
+}
+
+/// A process to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CommandStep {
+    /// What is executed.
+    pub command: CommandLine,
+    /// The shell of a command string, and of `verify`.
+    pub shell: String,
+    /// Variables in the order of the file; a later one wins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<(String, String)>,
+    /// A file of KEY=VALUE lines, read at each launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env_file: Option<String>,
+    /// The folder of the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    /// The user's name or number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The group's name or number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Resource limits by their configuration key: `cpuSeconds`, `memory`, `processes`, `openFiles`, `fileSize`, `core`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resource_limits: BTreeMap<String, u64>,
+    /// The longest run of the command, in milliseconds, from the opening of its gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_timeout_ms: Option<u64>,
+    /// From SIGTERM to SIGKILL.
+    pub kill_timeout_ms: u64,
+    /// False: standard output goes to the daemon's own.
+    pub capture_stdout: bool,
+    /// False: standard error goes to the daemon's own.
+    pub capture_stderr: bool,
+    /// Lines of each stream kept for reports.
+    pub save_limit: u32,
+    /// What counts as a failure.
+    pub fails_when: FailsWhen,
+    /// A second command that must agree before the step is a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+}
+
+/// A string for the shell, or a list that is executed as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// For `shell -c`.
+    Shell(String),
+    /// Program and arguments.
+    List(Vec<String>),
+}
+
+/// What makes an attempt a failure; judged in the order always, code, stdout, stderr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "these are the four switches of the configuration file")]
+pub struct FailsWhen {
+    /// An exit code other than 0.
+    pub nonzero_return: bool,
+    /// Anything on standard output.
+    pub produces_stdout: bool,
+    /// Anything on standard error.
+    pub produces_stderr: bool,
+    /// Always.
+    pub always: bool,
+}
+
+/// The command that checks the result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verify {
+    /// A string for the same shell, or a list.
+    pub command: CommandLine,
+    /// Its time in milliseconds.
+    pub timeout_ms: u64,
+}
+
+impl Definition {
+    /// The one step of a job.
+    pub fn main_step(&self) -> &Step {
+        self.steps.first().expect("a definition has a step: checked where it is made")
+    }
+
+    /// The 32 hex digits that change when what would run changes: everything but `save_limit`.
+    ///
+    /// The schedule and `enabled` are outside too: they decide when runs begin, and a disabled job is looked at by
+    /// itself.
+    pub fn digest(&self) -> String {
+        let mut launched = self.clone();
+        launched.schedule = None;
+        launched.enabled = true;
+        for step in &mut launched.steps {
+            step.command.save_limit = 0;
+        }
+        let text = serde_json::to_string(&launched).expect("a definition is plain data");
+        ids::sha256_hex(text.as_bytes())[..32].to_owned()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn sample(name: &str, slot_pool: Option<&str>) -> Definition {
+        Definition {
+            name: JobName::new(name).unwrap(),
+            enabled: true,
+            schedule: None,
+            concurrency: ConcurrencyPolicy::Allow,
+            steps: vec![Step {
+                name: StepRef::main(),
+                command: CommandStep {
+                    command: CommandLine::Shell("true".to_owned()),
+                    shell: "/bin/sh".to_owned(),
+                    environment: Vec::new(),
+                    env_file: None,
+                    working_directory: None,
+                    user: None,
+                    group: None,
+                    resource_limits: BTreeMap::new(),
+                    execution_timeout_ms: None,
+                    kill_timeout_ms: 30_000,
+                    capture_stdout: true,
+                    capture_stderr: true,
+                    save_limit: 4096,
+                    fails_when: FailsWhen {
+                        nonzero_return: true,
+                        produces_stdout: false,
+                        produces_stderr: false,
+                        always: false,
+                    },
+                    verify: None,
+                },
+                slots: slot_pool.map(|slot_pool| SlotDemand {
+                    slot_pool: SlotPoolName::new(slot_pool).unwrap(),
+                    slots: 1,
+                    priority: 0,
+                    queue_timeout_ms: 3_600_000,
+                }),
+            }],
+        }
+    }
+
+    #[test]
+    fn the_digest_follows_what_would_run() {
+        let base = sample("a", Some("p"));
+        let mut texts = base.clone();
+        texts.steps[0].command.save_limit = 1;
+        texts.schedule = Some(ScheduleText {
+            text: "@hourly".to_owned(),
+            seconds: false,
+            day_match: None,
+            timezone: None,
+        });
+        assert_eq!(base.digest(), texts.digest());
+        let mut other = base.clone();
+        other.steps[0].command.command = CommandLine::Shell("false".to_owned());
+        assert_ne!(base.digest(), other.digest());
+        let mut moved = base.clone();
+        moved.steps[0].slots = None;
+        assert_ne!(base.digest(), moved.digest());
+    }
+
+    #[test]
+    fn a_definition_is_readable_json() {
+        let text = serde_json::to_string(&sample("a", Some("p"))).unwrap();
+        assert!(text.starts_with(r#"{"name":"a","enabled":true,"concurrency":"allow","steps":[{"ref":"main""#), "{text}");
+        assert_eq!(serde_json::from_str::<Definition>(&text).unwrap(), sample("a", Some("p")));
+    }
+}

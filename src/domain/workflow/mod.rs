@@ -1,0 +1,8 @@
+//! Runs of definitions: what a definition is, which states a run and its steps have, and the tick that moves them.
+//!
+//! A job is a definition with exactly one command step; nothing about it has a second path.
+
+pub mod attempt;
+pub mod definition;
+pub mod run;
+pub mod tick;

@@ -1,0 +1,337 @@
+//! A run and its steps: which states there are, and which event leads from one to the next.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::ids::RunId;
+use crate::words::names::{JobName, NodeName, StepRef};
+use crate::words::time::Millis;
+
+/// The header of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The definition it executes.
+    pub definition: JobName,
+    /// The version it pinned when it began to exist.
+    pub version: u32,
+    /// What began it.
+    pub trigger: Trigger,
+    /// The daemon it is bound to; `None` = any.
+    pub node: Option<NodeName>,
+    /// When its fire or start was accepted.
+    pub created_at: Millis,
+    /// Counts its changes.
+    pub record_version: u64,
+    /// Where it stands.
+    pub state: RunState,
+}
+
+/// What began a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Trigger {
+    /// A due moment of its schedule.
+    Schedule {
+        /// That moment.
+        instant: Millis,
+    },
+    /// Somebody asked for it.
+    Manual {
+        /// Who.
+        principal: String,
+    },
+}
+
+impl Trigger {
+    /// The moment the run stands for: the due instant, or `None` for a manual start.
+    pub fn scheduled_at(&self) -> Option<Millis> {
+        match self {
+            Trigger::Schedule { instant } => Some(*instant),
+            Trigger::Manual { .. } => None,
+        }
+    }
+
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Trigger::Schedule { .. } => "schedule",
+            Trigger::Manual { .. } => "manual",
+        }
+    }
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunState {
+    /// Accepted; nothing has started. Exits: running, skipped, cancelled, failed.
+    Pending,
+    /// A step has started once. Exits: succeeded, failed, cancelled.
+    Running {
+        /// When the first attempt started.
+        started_at: Millis,
+    },
+    /// Every step succeeded. No exit.
+    Succeeded {
+        /// When the first attempt started.
+        started_at: Millis,
+        /// When it ended.
+        ended_at: Millis,
+    },
+    /// A step failed. No exit.
+    Failed {
+        /// When the first attempt started, if one did.
+        started_at: Option<Millis>,
+        /// When it ended.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+    /// Somebody ended it. No exit.
+    Cancelled {
+        /// When the first attempt started, if one did.
+        started_at: Option<Millis>,
+        /// When it ended.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+    /// It never started. No exit.
+    Skipped {
+        /// When that was certain.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What happens to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEvent {
+    /// An attempt is about to start.
+    Started,
+    /// Its last step succeeded.
+    Succeeded,
+    /// A step failed for good.
+    Failed(String),
+    /// Its step's attempts were ended on request.
+    Cancelled(String),
+    /// Its step will never start (queue timeout, cancelled entry, changed definition).
+    Withdrawn(String),
+}
+
+/// A pair of state and event that has no next state.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is {state} and cannot take {event}")]
+pub struct NoTransition {
+    /// A run or a step.
+    pub what: &'static str,
+    /// Its state's word.
+    pub state: &'static str,
+    /// The event.
+    pub event: String,
+}
+
+impl RunState {
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            RunState::Pending => "pending",
+            RunState::Running { .. } => "running",
+            RunState::Succeeded { .. } => "succeeded",
+            RunState::Failed { .. } => "failed",
+            RunState::Cancelled { .. } => "cancelled",
+            RunState::Skipped { .. } => "skipped",
+        }
+    }
+
+    /// True when nothing can change any more.
+    pub fn is_terminal(&self) -> bool {
+        !matches!(self, RunState::Pending | RunState::Running { .. })
+    }
+
+    /// When the first attempt started.
+    pub fn started_at(&self) -> Option<Millis> {
+        match self {
+            RunState::Pending | RunState::Skipped { .. } => None,
+            RunState::Running { started_at } | RunState::Succeeded { started_at, .. } => Some(*started_at),
+            RunState::Failed { started_at, .. } | RunState::Cancelled { started_at, .. } => *started_at,
+        }
+    }
+
+    /// When it ended.
+    pub fn ended_at(&self) -> Option<Millis> {
+        match self {
+            RunState::Pending | RunState::Running { .. } => None,
+            RunState::Succeeded { ended_at, .. }
+            | RunState::Failed { ended_at, .. }
+            | RunState::Cancelled { ended_at, .. }
+            | RunState::Skipped { ended_at, .. } => Some(*ended_at),
+        }
+    }
+
+    /// Why it ended as it did.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            RunState::Pending | RunState::Running { .. } | RunState::Succeeded { .. } => None,
+            RunState::Failed { reason, .. } | RunState::Cancelled { reason, .. } | RunState::Skipped { reason, .. } => {
+                Some(reason)
+            }
+        }
+    }
+
+    /// The next state, or the refusal of a pair that must not happen.
+    pub fn next(&self, event: &RunEvent, now: Millis) -> Result<RunState, NoTransition> {
+        let refuse = || NoTransition { what: "run", state: self.word(), event: format!("{event:?}") };
+        match self {
+            RunState::Pending => match event {
+                RunEvent::Started => Ok(RunState::Running { started_at: now }),
+                RunEvent::Failed(reason) => {
+                    Ok(RunState::Failed { started_at: None, ended_at: now, reason: reason.clone() })
+                }
+                RunEvent::Cancelled(reason) => {
+                    Ok(RunState::Cancelled { started_at: None, ended_at: now, reason: reason.clone() })
+                }
+                RunEvent::Withdrawn(reason) => Ok(RunState::Skipped { ended_at: now, reason: reason.clone() }),
+                RunEvent::Succeeded => Err(refuse()),
+            },
+            RunState::Running { started_at } => match event {
+                RunEvent::Started => Ok(RunState::Running { started_at: *started_at }),
+                RunEvent::Succeeded => Ok(RunState::Succeeded { started_at: *started_at, ended_at: now }),
+                RunEvent::Failed(reason) | RunEvent::Withdrawn(reason) => {
+                    Ok(RunState::Failed { started_at: Some(*started_at), ended_at: now, reason: reason.clone() })
+                }
+                RunEvent::Cancelled(reason) => {
+                    Ok(RunState::Cancelled { started_at: Some(*started_at), ended_at: now, reason: reason.clone() })
+                }
+            },
+            RunState::Succeeded { .. }
+            | RunState::Failed { .. }
+            | RunState::Cancelled { .. }
+            | RunState::Skipped { .. } => Err(refuse()),
+        }
+    }
+}
+
+/// A step inside a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepState {
+    /// Its name in the definition.
+    pub step: StepRef,
+    /// The number of the attempt that runs or would be next; 1 is the first.
+    pub attempt: u32,
+    /// How many daemons have died with it.
+    pub deaths: u32,
+    /// Where it stands.
+    pub phase: StepPhase,
+}
+
+/// Where a step stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StepPhase {
+    /// It may start at once. Exits: running, cancelled, failed.
+    Ready {
+        /// Since when.
+        since: Millis,
+    },
+    /// It waits for slots. Exits: running, skipped, cancelled, failed.
+    Queued {
+        /// The slot entry.
+        entry: u64,
+        /// Since when.
+        since: Millis,
+    },
+    /// An attempt runs. Exits: succeeded, failed, cancelled; ready or queued when the attempt was lost.
+    Running {
+        /// The claim's fence.
+        fence: u64,
+        /// When the attempt was claimed.
+        started_at: Millis,
+        /// The slot entry, for a pooled step.
+        entry: Option<u64>,
+    },
+    /// The last attempt succeeded.
+    Succeeded {
+        /// When.
+        ended_at: Millis,
+    },
+    /// The last attempt failed, or it will never start after one was lost.
+    Failed {
+        /// When.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+    /// It never started.
+    Skipped {
+        /// When that was certain.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+    /// Somebody ended it.
+    Cancelled {
+        /// When.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl StepPhase {
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            StepPhase::Ready { .. } => "ready",
+            StepPhase::Queued { .. } => "queued",
+            StepPhase::Running { .. } => "running",
+            StepPhase::Succeeded { .. } => "succeeded",
+            StepPhase::Failed { .. } => "failed",
+            StepPhase::Skipped { .. } => "skipped",
+            StepPhase::Cancelled { .. } => "cancelled",
+        }
+    }
+
+    /// Why it ended as it did.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Succeeded { .. } => None,
+            StepPhase::Failed { reason, .. }
+            | StepPhase::Skipped { reason, .. }
+            | StepPhase::Cancelled { reason, .. } => Some(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_state_and_event_is_decided() {
+        let at = Millis(9);
+        let running = RunState::Running { started_at: Millis(3) };
+        let reason = || "x".to_owned();
+        let check = |state: &RunState, event: RunEvent, word: Option<&str>| {
+            let next = state.next(&event, at);
+            assert_eq!(next.as_ref().ok().map(RunState::word), word, "{state:?} {event:?}");
+        };
+        check(&RunState::Pending, RunEvent::Started, Some("running"));
+        check(&RunState::Pending, RunEvent::Succeeded, None);
+        check(&RunState::Pending, RunEvent::Failed(reason()), Some("failed"));
+        check(&RunState::Pending, RunEvent::Cancelled(reason()), Some("cancelled"));
+        check(&RunState::Pending, RunEvent::Withdrawn(reason()), Some("skipped"));
+        check(&running, RunEvent::Started, Some("running"));
+        check(&running, RunEvent::Succeeded, Some("succeeded"));
+        check(&running, RunEvent::Failed(reason()), Some("failed"));
+        check(&running, RunEvent::Cancelled(reason()), Some("cancelled"));
+        check(&running, RunEvent::Withdrawn(reason()), Some("failed"));
+        let ended = RunState::Skipped { ended_at: at, reason: reason() };
+        for event in [RunEvent::Started, RunEvent::Succeeded, RunEvent::Withdrawn(reason())] {
+            check(&ended, event, None);
+        }
+        assert_eq!(running.next(&RunEvent::Started, at).unwrap().started_at(), Some(Millis(3)));
+    }
+}

@@ -1,0 +1,145 @@
+//! The tick: folds what happened to the step of a run into the step and the run.
+//!
+//! A job has one step, so a fact about the step decides the run. One change of the store carries both.
+
+use super::run::{NoTransition, Run, RunEvent, StepPhase, StepState};
+use crate::words::time::Millis;
+
+/// What happened to a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// A daemon has claimed it: its process is about to start.
+    Claimed {
+        /// The claim's fence.
+        fence: u64,
+    },
+    /// Its attempt was lost or never began; it waits again.
+    PutBack,
+    /// Its attempt succeeded.
+    Succeeded,
+    /// Its attempt failed.
+    Failed(String),
+    /// Its attempt, or its wait, was ended on request.
+    Cancelled(String),
+    /// It will not start (any more).
+    Withdrawn(String),
+}
+
+/// The step and the run after one fact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ticked {
+    /// The step.
+    pub step: StepState,
+    /// The run.
+    pub run: Run,
+}
+
+/// Folds `fact` into `step` and `run`.
+pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Ticked, NoTransition> {
+    let phase = next_phase(&step.phase, fact, now, run.state.started_at().is_some())?;
+    let event = match fact {
+        Fact::Claimed { .. } => Some(RunEvent::Started),
+        Fact::PutBack => None,
+        Fact::Succeeded => Some(RunEvent::Succeeded),
+        Fact::Failed(reason) => Some(RunEvent::Failed(reason.clone())),
+        Fact::Cancelled(reason) => Some(RunEvent::Cancelled(reason.clone())),
+        Fact::Withdrawn(reason) => Some(RunEvent::Withdrawn(reason.clone())),
+    };
+    let mut next_run = run.clone();
+    if let Some(event) = event {
+        next_run.state = run.state.next(&event, now)?;
+    }
+    next_run.record_version += 1;
+    Ok(Ticked { step: StepState { phase, ..step.clone() }, run: next_run })
+}
+
+fn next_phase(phase: &StepPhase, fact: &Fact, now: Millis, has_started: bool) -> Result<StepPhase, NoTransition> {
+    let refuse = || NoTransition { what: "step", state: phase.word(), event: format!("{fact:?}") };
+    match phase {
+        StepPhase::Ready { .. } | StepPhase::Queued { .. } => match fact {
+            Fact::Claimed { fence } => {
+                let entry = match phase {
+                    StepPhase::Queued { entry, .. } => Some(*entry),
+                    StepPhase::Ready { .. }
+                    | StepPhase::Running { .. }
+                    | StepPhase::Succeeded { .. }
+                    | StepPhase::Failed { .. }
+                    | StepPhase::Skipped { .. }
+                    | StepPhase::Cancelled { .. } => None,
+                };
+                Ok(StepPhase::Running { fence: *fence, started_at: now, entry })
+            }
+            Fact::Withdrawn(reason) if has_started => Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() }),
+            Fact::Withdrawn(reason) => Ok(StepPhase::Skipped { ended_at: now, reason: reason.clone() }),
+            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled { ended_at: now, reason: reason.clone() }),
+            Fact::Failed(reason) => Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() }),
+            Fact::PutBack | Fact::Succeeded => Err(refuse()),
+        },
+        StepPhase::Running { entry, .. } => match fact {
+            Fact::PutBack => Ok(match entry {
+                Some(entry) => StepPhase::Queued { entry: *entry, since: now },
+                None => StepPhase::Ready { since: now },
+            }),
+            Fact::Succeeded => Ok(StepPhase::Succeeded { ended_at: now }),
+            Fact::Failed(reason) | Fact::Withdrawn(reason) => {
+                Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() })
+            }
+            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled { ended_at: now, reason: reason.clone() }),
+            Fact::Claimed { .. } => Err(refuse()),
+        },
+        StepPhase::Succeeded { .. }
+        | StepPhase::Failed { .. }
+        | StepPhase::Skipped { .. }
+        | StepPhase::Cancelled { .. } => Err(refuse()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::workflow::run::{RunState, Trigger};
+    use crate::words::ids::RunId;
+    use crate::words::names::{JobName, StepRef};
+
+    fn fresh() -> (Run, StepState) {
+        let run = Run {
+            id: RunId([1; 16]),
+            definition: JobName::new("a").unwrap(),
+            version: 1,
+            trigger: Trigger::Schedule { instant: Millis(1) },
+            node: None,
+            created_at: Millis(1),
+            record_version: 1,
+            state: RunState::Pending,
+        };
+        let phase = StepPhase::Queued { entry: 4, since: Millis(1) };
+        (run, StepState { step: StepRef::main(), attempt: 1, deaths: 0, phase })
+    }
+
+    fn folded(facts: &[Fact]) -> Result<(String, String), NoTransition> {
+        let (mut run, mut step) = fresh();
+        for (number, fact) in facts.iter().enumerate() {
+            let next = fold(&run, &step, fact, Millis(number as i64 + 2))?;
+            assert_eq!(next.run.record_version, run.record_version + 1);
+            run = next.run;
+            step = next.step;
+        }
+        Ok((step.phase.word().to_owned(), run.state.word().to_owned()))
+    }
+
+    #[test]
+    fn facts_lead_to_the_states_of_the_vocabulary() {
+        let words = |step: &str, run: &str| Ok((step.to_owned(), run.to_owned()));
+        let claimed = || Fact::Claimed { fence: 7 };
+        let why = || "why".to_owned();
+        assert_eq!(folded(&[claimed(), Fact::Succeeded]), words("succeeded", "succeeded"));
+        assert_eq!(folded(&[claimed(), Fact::Failed(why())]), words("failed", "failed"));
+        assert_eq!(folded(&[claimed(), Fact::PutBack]), words("queued", "running"));
+        assert_eq!(folded(&[claimed(), Fact::PutBack, claimed(), Fact::Succeeded]), words("succeeded", "succeeded"));
+        assert_eq!(folded(&[Fact::Withdrawn(why())]), words("skipped", "skipped"));
+        assert_eq!(folded(&[claimed(), Fact::PutBack, Fact::Withdrawn(why())]), words("failed", "failed"));
+        assert_eq!(folded(&[Fact::Cancelled(why())]), words("cancelled", "cancelled"));
+        assert!(folded(&[Fact::Succeeded]).is_err());
+        assert!(folded(&[claimed(), Fact::Succeeded, Fact::Succeeded]).is_err());
+    }
+}

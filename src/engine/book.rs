@@ -1,0 +1,68 @@
+//! The book: what this daemon's configuration says, in the form that the engine works with.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::domain::schedule::Schedule;
+use crate::domain::workflow::definition::Definition;
+use crate::words::names::{JobName, NodeName, SlotPoolName};
+
+/// A job as this daemon knows it.
+#[derive(Debug, Clone)]
+pub struct BookJob {
+    /// What a run does.
+    pub definition: Arc<Definition>,
+    /// Its published version.
+    pub version: u32,
+    /// Changes when what would run changes.
+    pub digest: String,
+    /// When it fires.
+    pub schedule: Option<Arc<Schedule>>,
+}
+
+/// A slot pool as it is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BookSlots {
+    /// Its capacity.
+    pub slots: u32,
+    /// Its longest queue.
+    pub max_queued: u32,
+}
+
+/// Everything that the configuration says about work.
+#[derive(Debug, Clone)]
+pub struct Book {
+    /// This daemon.
+    pub node: NodeName,
+    /// Jobs by name.
+    pub jobs: BTreeMap<JobName, BookJob>,
+    /// Slot pools by name.
+    pub slot_pools: BTreeMap<SlotPoolName, BookSlots>,
+    /// A raise of capacity does not wait for a drain.
+    pub raise_immediately: bool,
+    /// The lock self-test passed.
+    pub locks_trusted: bool,
+}
+
+/// The book in force. A reload replaces it whole.
+#[derive(Debug, Clone)]
+pub struct BookShelf {
+    current: Arc<RwLock<Arc<Book>>>,
+}
+
+impl BookShelf {
+    /// Begins with `book`.
+    pub fn new(book: Book) -> BookShelf {
+        BookShelf { current: Arc::new(RwLock::new(Arc::new(book))) }
+    }
+
+    /// The book in force.
+    pub fn current(&self) -> Arc<Book> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another in force.
+    pub fn replace(&self, book: Book) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+    }
+}

@@ -1,0 +1,53 @@
+//! Moving a run: loads it with its step, folds one fact, writes both.
+
+use crate::domain::slots::entry::{EntryEvent, SlotEntry};
+use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::domain::workflow::tick::{self, Fact};
+use crate::store::rows::ReadyStep;
+use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
+use crate::words::ids::RunId;
+use crate::words::names::StepRef;
+
+/// Loads a run with its step; an error when either is missing, for rows that point to them exist.
+pub fn load(rows: &mut impl Rows, id: RunId, step: &StepRef) -> Result<(Run, StepState), StoreError> {
+    let missing = |what: &str| StoreError::Unreadable {
+        table: "runs",
+        key: id.to_string(),
+        cause: format!("its {what} is missing"),
+    };
+    let run = runs::by_id(rows, id)?.ok_or_else(|| missing("header"))?;
+    let state = runs::step(rows, id, step)?.ok_or_else(|| missing("step"))?;
+    Ok((run, state))
+}
+
+/// Folds `fact` into the run and writes it. `ready` is needed when the step becomes ready.
+pub fn advance(
+    tx: &mut Tx<'_>,
+    (run, step): &(Run, StepState),
+    fact: &Fact,
+    ready: Option<&ReadyStep>,
+) -> Result<(Run, StepState), Abort> {
+    let ticked = match tick::fold(run, step, fact, tx.now().wall) {
+        Ok(ticked) => ticked,
+        Err(refusal) => panic!("run {}: {refusal}", run.id),
+    };
+    runs::put_step(tx, &ticked.run, &ticked.step, ready)?;
+    runs::replace(tx, run, &ticked.run)?;
+    Ok((ticked.run, ticked.step))
+}
+
+/// Ends an entry that waits, and with it the run's step: skipped if nothing ever started, failed otherwise.
+pub fn withdraw(tx: &mut Tx<'_>, entry: &SlotEntry, event: &EntryEvent, cancelled: bool) -> Result<SlotEntry, Abort> {
+    let closed = match entry.next(event, tx.now().wall) {
+        Ok(closed) => closed,
+        Err(refusal) => panic!("entry {}: {refusal}", entry.id),
+    };
+    let reason = closed.state.reason().unwrap_or("ended").to_owned();
+    entries::replace(tx, entry, &closed, None)?;
+    let both = load(tx, entry.run, &entry.step)?;
+    if matches!(both.1.phase, StepPhase::Queued { .. }) {
+        let fact = if cancelled { Fact::Cancelled(reason) } else { Fact::Withdrawn(reason) };
+        advance(tx, &both, &fact, None)?;
+    }
+    Ok(closed)
+}

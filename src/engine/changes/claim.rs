@@ -1,0 +1,370 @@
+//! The pass: visits every queue and every ready step, and claims what may start, each for a process that waits already.
+//!
+//! [`look`] asks a snapshot how many processes are wanted and whether there is anything to write at all; [`pass`] does it.
+
+use std::collections::BTreeSet;
+
+use crate::domain::slots::admission::{self, BlockedBy, HeadVerdict};
+use crate::domain::slots::claim::{Claim, Lease, Place, ProcessRef};
+use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
+use crate::domain::workflow::definition::ConcurrencyPolicy;
+use crate::domain::workflow::run::Run;
+use crate::domain::workflow::tick::Fact;
+use crate::engine::book::Book;
+use crate::engine::changes::{advance, head, maintain, start};
+use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
+use crate::store::tables::{
+    DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_POOLS, SLOT_WAITING_COUNT,
+};
+use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
+use crate::words::ids::{RunId, TenantId};
+use crate::words::limits;
+use crate::words::names::{JobName, SlotPoolName, StepRef};
+use crate::words::payload::JsonText;
+use crate::words::time::Millis;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+
+/// What a snapshot says about the next pass.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// Processes that could be put to work.
+    pub claims: usize,
+    /// There is something to write besides claims.
+    pub work: bool,
+    /// Slot pools that cannot be read, and why.
+    pub unreadable: Vec<(SlotPoolName, StoreError)>,
+}
+
+/// Who passes, and what it brings.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// Where this daemon runs.
+    pub place: Place,
+    /// Processes that wait behind their gates.
+    pub processes: Vec<ProcessRef>,
+    /// From SIGTERM to SIGKILL of each job is read from its definition; this rule is about expiry.
+    pub rules: maintain::Rules,
+}
+
+/// One claim that a pass has made.
+#[derive(Debug, Clone)]
+pub struct Claimed {
+    /// The run, now running.
+    pub run: Run,
+    /// The step.
+    pub step: StepRef,
+    /// The attempt number.
+    pub number: u32,
+    /// The claim.
+    pub claim: Claim,
+    /// The entry and the lease, for a pooled step.
+    pub slots: Option<(SlotEntry, Lease)>,
+    /// The definition that the run has pinned.
+    pub definition: JsonText,
+    /// When it began to wait.
+    pub since: Millis,
+}
+
+/// What a pass has done.
+#[derive(Debug, Clone, Default)]
+pub struct Passed {
+    /// The claims.
+    pub claimed: Vec<Claimed>,
+    /// Fences of earlier instances that make way.
+    pub replaced: Vec<u64>,
+    /// Drains that began or ended, for the log.
+    pub capacity: Vec<(SlotPoolName, admission::CapacityStep)>,
+    /// Slot pools that cannot be read.
+    pub unreadable: Vec<(SlotPoolName, StoreError)>,
+    /// It stopped at a limit: pass again at once.
+    pub more: bool,
+}
+
+/// Slot pools in which something waits, configured or not.
+fn waiting_slot_pools(rows: &mut impl Rows) -> Result<BTreeSet<SlotPoolName>, StoreError> {
+    let counts = rows.scan(&SLOT_WAITING_COUNT, &(TENANT,), None, usize::MAX)?;
+    Ok(counts.into_iter().filter(|(_, count)| count.0 > 0).map(|((_, name), _)| name).collect())
+}
+
+/// Asks a snapshot what a pass would do.
+pub fn look(rows: &mut impl Rows, book: &Book, now: Millis, rules: maintain::Rules) -> Result<Look, StoreError> {
+    let mut look = Look { work: maintain::is_due(rows, now, rules)?, ..Look::default() };
+    for name in waiting_slot_pools(rows)? {
+        match look_at(rows, book, &name, now, rules) {
+            Ok((claims, work)) => {
+                look.claims += claims;
+                look.work |= work;
+            }
+            Err(error) if error.is_row_fault() => look.unreadable.push((name, error)),
+            Err(error) => return Err(error),
+        }
+    }
+    for ((_, name), state) in rows.scan(&SLOT_POOLS, &(TENANT,), None, usize::MAX)? {
+        if let Some(configured) = book.slot_pools.get(&name) {
+            let busy = head::is_busy(rows, &name)?;
+            let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
+            look.work |= step != admission::CapacityStep::Keep;
+        }
+        let closed_max = limits::CLOSED_KEPT_MAX + 1;
+        let closed = rows.raw_scan(SLOT_CLOSED.index(), &closed_prefix(&name), None, false, closed_max)?;
+        look.work |= closed.len() >= closed_max;
+    }
+    for ((_, _, _), ready) in rows.scan(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
+        look.claims += usize::from(ready.node.as_ref().is_none_or(|node| *node == book.node));
+    }
+    look.claims = look.claims.min(limits::CLAIMS_PER_CHANGE_MAX);
+    Ok(look)
+}
+
+fn closed_prefix(name: &SlotPoolName) -> Vec<u8> {
+    use crate::store::keys::Key;
+    (TENANT, name.clone()).encode()
+}
+
+fn look_at(
+    rows: &mut impl Rows,
+    book: &Book,
+    name: &SlotPoolName,
+    now: Millis,
+    rules: maintain::Rules,
+) -> Result<(usize, bool), StoreError> {
+    let mut claims = 0;
+    let mut taken = 0;
+    let mut exclusive: BTreeSet<JobName> = BTreeSet::new();
+    for (_, row) in entries::waiting(rows, name, limits::CLAIMS_PER_CHANGE_MAX)? {
+        let Some(entry) = entries::by_seq(rows, row.seq)? else { continue };
+        let mut view = head::view(rows, book, &entry, now, rules.expiry_held)?;
+        view.free = view.free.saturating_sub(taken);
+        view.live_instance |= exclusive.contains(&entry.job);
+        match admission::head(&view) {
+            HeadVerdict::Claim => {
+                claims += 1;
+                taken += entry.slots;
+                if policy_of(book, &entry.job) != ConcurrencyPolicy::Allow {
+                    exclusive.insert(entry.job.clone());
+                }
+            }
+            HeadVerdict::Expire | HeadVerdict::Withdraw => return Ok((claims, true)),
+            HeadVerdict::Wait(BlockedBy::Forbid) if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace => {
+                return Ok((claims, has_unended(rows, &entry.job, entry.run)?));
+            }
+            HeadVerdict::Wait(_) => break,
+        }
+    }
+    Ok((claims, false))
+}
+
+fn policy_of(book: &Book, job: &JobName) -> ConcurrencyPolicy {
+    book.jobs.get(job).map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency)
+}
+
+fn has_unended(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<bool, StoreError> {
+    Ok(runs::live_of(rows, job)?.iter().any(|(run, _, live)| *run != except && live.ending.is_none()))
+}
+
+/// Visits every queue and every ready step.
+pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> {
+    let mut done = Passed::default();
+    let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
+    let expired = maintain::maintain(tx, &pass.rules)?;
+    done.more = expired == limits::MAINTENANCE_ROWS_MAX;
+    for name in book.slot_pools.keys() {
+        match start::step_capacity(tx, book, name) {
+            Ok(admission::CapacityStep::Keep) => {}
+            Ok(step) => done.capacity.push((name.clone(), step)),
+            Err(error) if error.is_row_fault() => done.unreadable.push((name.clone(), error)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for name in waiting_slot_pools(tx)? {
+        match serve(tx, book, pass, &name, &mut free, &mut done) {
+            Ok(()) => {}
+            Err(Abort(error)) if error.is_row_fault() => done.unreadable.push((name.clone(), error)),
+            Err(abort) => return Err(abort),
+        }
+    }
+    for name in book.slot_pools.keys() {
+        done.more |= maintain::trim(tx, name)? == limits::MAINTENANCE_ROWS_MAX;
+    }
+    claim_ready(tx, book, pass, &mut free, &mut done)?;
+    Ok(done)
+}
+
+/// Claims, expires or withdraws heads of one queue until the head must wait. Reads of a head come before its writes,
+/// so that a damaged row stops the queue without a half-done claim.
+fn serve(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    name: &SlotPoolName,
+    free: &mut Vec<ProcessRef>,
+    done: &mut Passed,
+) -> Result<(), Abort> {
+    for _ in 0..limits::MAINTENANCE_ROWS_MAX {
+        let Some((_, row)) = entries::waiting(tx, name, 1)?.into_iter().next() else { return Ok(()) };
+        let Some(entry) = entries::by_seq(tx, row.seq)? else { return Ok(()) };
+        let view = head::view(tx, book, &entry, tx.now().wall, pass.rules.expiry_held)?;
+        match admission::head(&view) {
+            HeadVerdict::Expire => {
+                advance::withdraw(tx, &entry, &EntryEvent::Expire, false)?;
+            }
+            HeadVerdict::Withdraw => {
+                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false)?;
+            }
+            HeadVerdict::Wait(BlockedBy::Forbid) if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace => {
+                done.replaced.extend(replace_earlier(tx, &entry.job, entry.run)?);
+                return Ok(());
+            }
+            HeadVerdict::Wait(_) => return Ok(()),
+            HeadVerdict::Claim => {
+                let Some(process) = free.pop() else {
+                    done.more = true;
+                    return Ok(());
+                };
+                let claimed = claim_entry(tx, book, pass, &entry, process)?;
+                done.claimed.push(claimed);
+            }
+        }
+    }
+    done.more = true;
+    Ok(())
+}
+
+fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {
+    let key = (TENANT, run.definition.clone(), run.version);
+    let record: Option<DefinitionRecord> = tx.get(&DEFINITIONS, &key)?;
+    record.map(|record| record.json).ok_or_else(|| StoreError::Unreadable {
+        table: "definitions",
+        key: format!("{} version {}", run.definition, run.version),
+        cause: "it is missing".to_owned(),
+    })
+}
+
+fn kill_timeout_of(book: &Book, job: &JobName) -> u64 {
+    book.jobs.get(job).map_or(30_000, |job| job.definition.main_step().command.kill_timeout_ms)
+}
+
+fn claim_entry(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    entry: &SlotEntry,
+    process: ProcessRef,
+) -> Result<Claimed, Abort> {
+    let both = advance::load(tx, entry.run, &entry.step)?;
+    let definition = definition_of(tx, &both.0)?;
+    let now = tx.now();
+    let claim = Claim {
+        node: book.node.clone(),
+        fence: tx.next_number("next_fence")?,
+        place: pass.place.clone(),
+        process: Some(process),
+        claimed_at: now.wall,
+    };
+    let lease = Lease::begin(&pass.place.clock, now);
+    let held = match entry.next(&EntryEvent::Claim(claim.clone()), now.wall) {
+        Ok(held) => held,
+        Err(refusal) => panic!("entry {}: {refusal}", entry.id),
+    };
+    entries::replace(tx, entry, &held, Some(&lease))?;
+    let live = LiveAttempt {
+        job: entry.job.clone(),
+        number: entry.attempt,
+        claim: claim.clone(),
+        entry: Some(LiveEntry { seq: entry.seq, id: entry.id, slot_pool: entry.slot_pool.clone() }),
+        kill_timeout_ms: kill_timeout_of(book, &entry.job),
+        ending: None,
+    };
+    tx.put(&LIVE_ATTEMPTS, &(TENANT, entry.run, entry.step.clone()), &live)?;
+    let (run, _) = advance::advance(tx, &both, &Fact::Claimed { fence: claim.fence }, None)?;
+    Ok(Claimed {
+        run,
+        step: entry.step.clone(),
+        number: entry.attempt,
+        claim,
+        slots: Some((held, lease)),
+        definition,
+        since: entry.queued_at,
+    })
+}
+
+/// Asks every earlier live instance of the job to make way; the fences that were asked now.
+fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<u64>, StoreError> {
+    let mut fences = Vec::new();
+    let at = tx.now().wall;
+    for (run, step, live) in runs::live_of(tx, job)? {
+        if run == except || live.ending.is_some() {
+            continue;
+        }
+        fences.push(live.claim.fence);
+        let ending = Some(Ending { cause: EndingCause::Replaced, at, by: "concurrencyPolicy".to_owned() });
+        tx.put(&LIVE_ATTEMPTS, &(TENANT, run, step), &LiveAttempt { ending, ..live })?;
+    }
+    Ok(fences)
+}
+
+fn claim_ready(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    free: &mut Vec<ProcessRef>,
+    done: &mut Passed,
+) -> Result<(), Abort> {
+    let ready = tx.scan(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
+    for ((_, run, step), row) in ready {
+        if row.node.as_ref().is_some_and(|node| *node != book.node) {
+            continue;
+        }
+        if policy_of(book, &row.job) == ConcurrencyPolicy::Replace && head::has_live_instance(tx, &row.job, run)? {
+            done.replaced.extend(replace_earlier(tx, &row.job, run)?);
+            continue;
+        }
+        let Some(process) = free.pop() else {
+            done.more = true;
+            return Ok(());
+        };
+        match claim_ready_step(tx, book, pass, run, &step, &row, process) {
+            Ok(claimed) => done.claimed.push(claimed),
+            Err(Abort(error)) if error.is_row_fault() => {
+                free.push(process);
+                tracing::error!(run_id = %run, cause = %error, "this run cannot be read; it does not start");
+            }
+            Err(abort) => return Err(abort),
+        }
+    }
+    Ok(())
+}
+
+fn claim_ready_step(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    run: RunId,
+    step: &StepRef,
+    row: &ReadyStep,
+    process: ProcessRef,
+) -> Result<Claimed, Abort> {
+    let both = advance::load(tx, run, step)?;
+    let definition = definition_of(tx, &both.0)?;
+    let number = both.1.attempt;
+    let claim = Claim {
+        node: book.node.clone(),
+        fence: tx.next_number("next_fence")?,
+        place: pass.place.clone(),
+        process: Some(process),
+        claimed_at: tx.now().wall,
+    };
+    let live = LiveAttempt {
+        job: row.job.clone(),
+        number,
+        claim: claim.clone(),
+        entry: None,
+        kill_timeout_ms: kill_timeout_of(book, &row.job),
+        ending: None,
+    };
+    tx.put(&LIVE_ATTEMPTS, &(TENANT, run, step.clone()), &live)?;
+    let since = both.0.created_at;
+    let (run, _) = advance::advance(tx, &both, &Fact::Claimed { fence: claim.fence }, None)?;
+    Ok(Claimed { run, step: step.clone(), number, claim, slots: None, definition, since })
+}

@@ -1,0 +1,84 @@
+//! What is known about the head of a queue. Works on any rows, so that the look before a pass, the claim itself and the
+//! answer to "why does it wait" are one calculation.
+
+use crate::domain::slots::admission::{HeadView, Pause, SlotPoolState};
+use crate::domain::slots::entry::{EntryKind, SlotEntry};
+use crate::domain::workflow::definition::ConcurrencyPolicy;
+use crate::engine::book::Book;
+use crate::store::rows::PublishedJob;
+use crate::store::tables::{JOB_PAUSES, PUBLISHED_JOBS, SLOT_POOLS};
+use crate::store::{Rows, StoreError, entries, runs};
+use crate::words::ids::{RunId, TenantId};
+use crate::words::names::{JobName, SlotPoolName};
+use crate::words::time::Millis;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+
+/// The stored state of a slot pool; `None` if nothing ever entered it.
+pub fn slot_pool(rows: &mut impl Rows, name: &SlotPoolName) -> Result<Option<SlotPoolState>, StoreError> {
+    rows.get(&SLOT_POOLS, &(TENANT, name.clone()))
+}
+
+/// The capacity that admission uses: stored, or configured where nothing is stored yet.
+pub fn stored_slots(state: Option<&SlotPoolState>, book: &Book, name: &SlotPoolName) -> u32 {
+    match (state, book.slot_pools.get(name)) {
+        (Some(state), _) => state.stored_slots,
+        (None, Some(configured)) => configured.slots,
+        (None, None) => 0,
+    }
+}
+
+/// True when something waits or runs in the slot pool.
+pub fn is_busy(rows: &mut impl Rows, name: &SlotPoolName) -> Result<bool, StoreError> {
+    Ok(entries::waiting_count(rows, name)? > 0 || !entries::running(rows, name)?.is_empty())
+}
+
+/// The pause of a job that holds now.
+pub fn job_pause(rows: &mut impl Rows, job: &JobName, now: Millis) -> Result<Option<Pause>, StoreError> {
+    Ok(rows.get(&JOB_PAUSES, &(TENANT, job.clone()))?.filter(|pause: &Pause| pause.holds_at(now)))
+}
+
+/// True when another run of the job holds a claim, in any daemon.
+pub fn has_live_instance(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<bool, StoreError> {
+    Ok(runs::live_of(rows, job)?.iter().any(|(run, _, _)| *run != except))
+}
+
+/// Judges the definition of `entry` against the published one.
+fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
+    published.is_some_and(|published| {
+        published.enabled
+            && published.digest == entry.digest
+            && published.slot_pool.as_ref() == Some(&entry.slot_pool)
+    })
+}
+
+/// The view of the entry as the head of its queue.
+pub fn view(
+    rows: &mut impl Rows,
+    book: &Book,
+    entry: &SlotEntry,
+    now: Millis,
+    expiry_held: bool,
+) -> Result<HeadView, StoreError> {
+    let state = slot_pool(rows, &entry.slot_pool)?;
+    let used = entries::used_slots(rows, &entry.slot_pool)?;
+    let published = rows.get(&PUBLISHED_JOBS, &(TENANT, entry.job.clone()))?;
+    let own = book.jobs.get(&entry.job);
+    let policy = own.map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency);
+    let exclusive = match policy {
+        ConcurrencyPolicy::Allow => false,
+        ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace => true,
+    };
+    Ok(HeadView {
+        pool_paused: state.as_ref().and_then(|state| state.paused.as_ref()).is_some_and(|pause| pause.holds_at(now)),
+        overdue: !expiry_held && entry.expires_at <= now,
+        definition_current: is_current(published.as_ref(), entry),
+        node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),
+        own_definition_published: own.map(|job| job.digest.as_str())
+            == published.as_ref().map(|published| published.digest.as_str()),
+        job_paused: entry.kind != EntryKind::Manual && job_pause(rows, &entry.job, now)?.is_some(),
+        live_instance: exclusive && has_live_instance(rows, &entry.job, entry.run)?,
+        slots: entry.slots,
+        free: stored_slots(state.as_ref(), book, &entry.slot_pool).saturating_sub(used),
+    })
+}

@@ -1,0 +1,20 @@
+//! Every transaction of the program, one file per event: pure functions over a `Tx`, which the loops of the engine and
+//! the workers hand to the store's writer.
+//!
+//! A change decides by the functions of `domain/` and applies with the writers of `store/`; it may be run again, and a
+//! refusal has written nothing. A pair of state and event that must not happen is a broken invariant: the change
+//! panics, which rolls it back.
+
+pub mod advance;
+pub mod cancel;
+pub mod claim;
+pub mod complete;
+pub mod head;
+pub mod maintain;
+pub mod nodes;
+pub mod pause;
+pub mod publish;
+pub mod renew;
+pub mod retire;
+pub mod settle;
+pub mod start;

@@ -1,0 +1,126 @@
+//! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+use super::book::{Book, BookShelf};
+use super::live::LiveTable;
+use super::metrics::Metrics;
+use crate::domain::slots::claim::Place;
+use crate::store::coordination::StateDirectory;
+use crate::store::{ChangeError, ReadTx, Store, StoreError};
+use crate::words::names::NodeName;
+use crate::words::time::{Clock, Now};
+
+/// The parts that all loops share. Clones share them too.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    /// Everything durable.
+    pub store: Store,
+    /// What the configuration says.
+    pub shelf: BookShelf,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+    /// This daemon's name.
+    pub node: NodeName,
+    /// Where it runs.
+    pub place: Place,
+    /// The state directory.
+    pub directory: Arc<StateDirectory>,
+    /// Executions of this daemon.
+    pub live: LiveTable,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Wakes the pass.
+    pub wake: Arc<Notify>,
+    /// The cap of one attempt's log.
+    pub log_bytes_max: u64,
+    /// Where a shim's program is.
+    pub program: PathBuf,
+    stopping: Arc<AtomicBool>,
+}
+
+/// The parts from which an [`Engine`] is made.
+#[derive(Debug)]
+pub struct EngineParts {
+    /// Everything durable.
+    pub store: Store,
+    /// What the configuration says.
+    pub book: Book,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Where the daemon runs.
+    pub place: Place,
+    /// The state directory.
+    pub directory: StateDirectory,
+    /// The cap of one attempt's log.
+    pub log_bytes_max: u64,
+    /// Where a shim's program is.
+    pub program: PathBuf,
+}
+
+impl Engine {
+    /// Puts the parts together; starts nothing.
+    pub fn new(parts: EngineParts) -> Engine {
+        Engine {
+            node: parts.book.node.clone(),
+            store: parts.store,
+            shelf: BookShelf::new(parts.book),
+            clock: parts.clock,
+            place: parts.place,
+            directory: Arc::new(parts.directory),
+            live: LiveTable::default(),
+            metrics: Arc::new(Metrics::new()),
+            wake: Arc::new(Notify::new()),
+            log_bytes_max: parts.log_bytes_max,
+            program: parts.program,
+            stopping: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Both clocks now.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// The book in force.
+    pub fn book(&self) -> Arc<Book> {
+        self.shelf.current()
+    }
+
+    /// Reads a snapshot on a thread that may block.
+    pub async fn read<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut ReadTx) -> Result<T, StoreError> + Send + 'static,
+    {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || store.read(read)).await {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// No new claims and no new fires from now on.
+    pub fn begin_stopping(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.wake.notify_waiters();
+        self.wake.notify_one();
+    }
+
+    /// True once [`Engine::begin_stopping`] was called.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+/// True when the operation surely changed nothing.
+pub fn is_surely_undone(error: &ChangeError) -> bool {
+    match error {
+        ChangeError::Withdrawn | ChangeError::Failed(_) | ChangeError::Panicked(_) => true,
+        ChangeError::Unknown => false,
+    }
+}

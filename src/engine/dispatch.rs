@@ -1,0 +1,223 @@
+//! The pass: once a second, and whenever something moved, it claims what may start and sends it off.
+//!
+//! A process waits behind its gate before its claim is written, so that a claim and its identity are one commit. What a
+//! pass did not need waits warm for the next.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::changes::claim::{self, Claimed, Look, Pass, Passed};
+use super::changes::maintain::Rules;
+use super::core::Engine;
+use super::metrics::{SlotPoolLabel, in_seconds};
+use super::runner;
+use crate::domain::slots::admission::CapacityStep;
+use crate::domain::slots::claim::ProcessRef;
+use crate::store::StoreError;
+use crate::words::limits;
+use crate::words::names::SlotPoolName;
+use crate::words::time::Now;
+use crate::worker::command::Stop;
+use crate::worker::process::Shim;
+
+/// The loop of passes.
+#[derive(Debug)]
+pub struct Dispatcher {
+    engine: Engine,
+    warm: Vec<Shim>,
+    last: Option<Now>,
+    expiry_held: bool,
+    unreadable: BTreeMap<SlotPoolName, String>,
+    broken: Unreadable,
+}
+
+/// Slot pools that cannot be read, as the faces show them.
+#[derive(Debug, Clone, Default)]
+pub struct Unreadable {
+    names: Arc<Mutex<BTreeMap<SlotPoolName, String>>>,
+}
+
+impl Unreadable {
+    /// The names and causes now.
+    pub fn now(&self) -> BTreeMap<SlotPoolName, String> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Dispatcher {
+    /// A dispatcher that has not passed yet.
+    pub fn new(engine: Engine) -> Dispatcher {
+        Dispatcher {
+            engine,
+            warm: Vec::new(),
+            last: None,
+            expiry_held: false,
+            unreadable: BTreeMap::new(),
+            broken: Unreadable::default(),
+        }
+    }
+
+    /// What the faces may look at.
+    pub fn unreadable(&self) -> Unreadable {
+        self.broken.clone()
+    }
+
+    /// Passes until the daemon stops.
+    pub async fn run(mut self) {
+        let period = Duration::from_millis(limits::PASS_PERIOD_MS);
+        while !self.engine.is_stopping() {
+            let more = match self.pass_once().await {
+                Ok(more) => more,
+                Err(error) => {
+                    tracing::warn!(cause = %error, "this pass could not be done");
+                    false
+                }
+            };
+            if !more {
+                let wake = Arc::clone(&self.engine.wake);
+                tokio::select! {
+                    () = wake.notified() => {}
+                    () = tokio::time::sleep(period) => self.cool(),
+                }
+            }
+        }
+    }
+
+    /// Idle for a whole period: one warm process less.
+    fn cool(&mut self) {
+        if self.engine.live.is_empty() {
+            self.warm.pop();
+        }
+    }
+
+    /// One pass; true if another should follow at once.
+    async fn pass_once(&mut self) -> Result<bool, String> {
+        let book = self.engine.book();
+        let now = self.engine.now();
+        let rules = self.judge_clock(now);
+        let for_look = Arc::clone(&book);
+        let look = self.engine.read(move |tx| claim::look(tx, &for_look, now.wall, rules)).await;
+        let look = look.map_err(|error| error.to_string())?;
+        self.engine.metrics.passed();
+        self.report_unreadable(&look.unreadable);
+        if look.claims == 0 && !look.work {
+            return Ok(false);
+        }
+        let mut shims = self.shims(&look);
+        if shims.is_empty() && !look.work {
+            return Ok(false);
+        }
+        let place = self.engine.place.clone();
+        let processes = shims.iter().map(process_of).collect();
+        let pass = Pass { place, processes, rules };
+        let changed = self.engine.store.change("pass", move |tx| claim::pass(tx, &book, &pass)).await;
+        let passed = match changed {
+            Ok(passed) => passed,
+            Err(error) => {
+                // Nothing runs without its claim: these processes end by themselves. A claim that was written all the
+                // same has no process then, and is put back by the hunt.
+                drop(shims);
+                return Err(error.to_string());
+            }
+        };
+        let more = passed.more && !passed.claimed.is_empty();
+        self.act(passed, &mut shims);
+        self.warm.extend(shims);
+        self.warm.truncate(limits::WARM_SHIMS_MAX);
+        Ok(more)
+    }
+
+    /// A wall clock that ran ahead of the boot clock holds expiry back for one pass.
+    fn judge_clock(&mut self, now: Now) -> Rules {
+        let ahead = self.last.map_or(0, |last| {
+            let boot = last.boot.until(now.boot);
+            now.wall.since(last.wall).saturating_sub(boot)
+        });
+        self.last = Some(now);
+        self.expiry_held = ahead > limits::CLOCK_JUMP_MS;
+        if self.expiry_held {
+            tracing::warn!("clock moved by {} s; holding back expiry", ahead / 1_000);
+        }
+        Rules { expiry_held: self.expiry_held }
+    }
+
+    /// As many waiting processes as could be put to work.
+    fn shims(&mut self, look: &Look) -> Vec<Shim> {
+        let mut shims: Vec<Shim> = Vec::with_capacity(look.claims);
+        while shims.len() < look.claims {
+            if let Some(warm) = self.warm.pop() {
+                if warm.is_waiting() {
+                    shims.push(warm);
+                }
+                continue;
+            }
+            match Shim::spawn(&self.engine.program) {
+                Ok(shim) => shims.push(shim),
+                Err(error) => {
+                    tracing::error!(cause = %error, "no process can be made; work waits");
+                    break;
+                }
+            }
+        }
+        shims
+    }
+
+    fn act(&mut self, passed: Passed, shims: &mut Vec<Shim>) {
+        self.report_unreadable(&passed.unreadable);
+        for (name, step) in &passed.capacity {
+            self.report_capacity(name, *step);
+        }
+        for fence in passed.replaced {
+            self.engine.live.stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
+        }
+        for claimed in passed.claimed {
+            let wanted = claimed.claim.process;
+            let place = shims.iter().position(|shim| Some(process_of(shim)) == wanted);
+            let Some(place) = place else { continue };
+            let shim = shims.swap_remove(place);
+            self.start(claimed, shim);
+        }
+    }
+
+    fn start(&self, claimed: Claimed, shim: Shim) {
+        if let Some((entry, _)) = &claimed.slots {
+            let label = SlotPoolLabel { slot_pool: entry.slot_pool.to_string() };
+            let waited = claimed.claim.claimed_at.since(claimed.since);
+            self.engine.metrics.slot_wait_seconds.get_or_create(&label).observe(in_seconds(waited));
+        }
+        runner::spawn(&self.engine, claimed, shim);
+    }
+
+    fn report_capacity(&self, name: &SlotPoolName, step: CapacityStep) {
+        let configured = self.engine.book().slot_pools.get(name).map_or(0, |slots| slots.slots);
+        match step {
+            CapacityStep::Keep | CapacityStep::Forget => {}
+            CapacityStep::Drain => tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots"),
+            CapacityStep::Adopt => tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}"),
+        }
+    }
+
+    /// Logs each cause once, and when it ends.
+    fn report_unreadable(&mut self, unreadable: &[(SlotPoolName, StoreError)]) {
+        let now: BTreeMap<SlotPoolName, String> =
+            unreadable.iter().map(|(name, error)| (name.clone(), error.to_string())).collect();
+        for (name, cause) in &now {
+            if self.unreadable.get(name) != Some(cause) {
+                tracing::error!(slot_pool = %name, "pool {name} cannot be read: {cause}");
+            }
+        }
+        for name in self.unreadable.keys().filter(|name| !now.contains_key(*name)) {
+            tracing::info!(slot_pool = %name, "pool {name} can be read again");
+        }
+        if now != self.unreadable {
+            *self.broken.names.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
+            self.unreadable = now;
+        }
+    }
+}
+
+fn process_of(shim: &Shim) -> ProcessRef {
+    let identity = shim.identity();
+    ProcessRef { pid: identity.pid, start_ticks: identity.start_ticks, group: identity.group }
+}

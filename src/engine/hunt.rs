@@ -1,0 +1,255 @@
+//! The hunt: finds claims whose daemon is dead or whose lease has lapsed, ends what is left of their processes, and puts
+//! the work back.
+//!
+//! It acts on a node's claims only under that node's clean-up lock, after seeing that its life lock is free; every
+//! write compares the fence, so nothing is put back twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::changes::complete::{Holder, Recorded};
+use super::changes::settle;
+use super::core::Engine;
+use super::live::marks_of;
+use crate::domain::slots::claim::{ProcessRef, Sighting};
+use crate::domain::slots::crash::{self, CrashVerdict, Seen};
+use crate::domain::slots::entry::reason;
+use crate::os::proc::ProcessIdentity;
+use crate::store::rows::{LiveAttempt, RunningRow};
+use crate::store::tables::SLOT_RUNNING;
+use crate::store::{Rows, StoreError, runs};
+use crate::words::ids::{RunId, TenantId};
+use crate::words::limits;
+use crate::words::names::{NodeName, StepRef};
+use crate::worker::process::{StrangerEnd, end_stranger};
+
+/// A claim that somebody holds, as a row says.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+    /// The row.
+    pub live: LiveAttempt,
+    /// The lease's row, for a pooled step.
+    pub lease: Option<RunningRow>,
+}
+
+/// The loop.
+#[derive(Debug)]
+pub struct Hunter {
+    engine: Engine,
+    /// Leases under clocks that cannot be read here.
+    sightings: BTreeMap<u64, Sighting>,
+    /// Processes that did not end, reported once.
+    stuck: BTreeSet<u64>,
+}
+
+impl Hunter {
+    /// For the store of this engine.
+    pub fn new(engine: Engine) -> Hunter {
+        Hunter { engine, sightings: BTreeMap::new(), stuck: BTreeSet::new() }
+    }
+
+    /// Looks once a second until the daemon stops.
+    pub async fn run(mut self) {
+        while !self.engine.is_stopping() {
+            tokio::time::sleep(Duration::from_millis(limits::PASS_PERIOD_MS)).await;
+            if let Err(error) = self.look().await {
+                tracing::debug!(cause = %error, "the hunt could not look");
+            }
+        }
+    }
+
+    /// Settles what this daemon's own name left before its start. Nothing of it may be claimed before that.
+    pub async fn settle_own(&mut self) -> Result<usize, StoreError> {
+        let node = self.engine.node.clone();
+        let lock = self.engine.directory.lock_clean_up(&node)?;
+        let mut settled = 0;
+        for found in self.found().await? {
+            if found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none() {
+                settled += usize::from(self.settle_dead(&found).await?);
+            }
+        }
+        drop(lock);
+        Ok(settled)
+    }
+
+    async fn found(&self) -> Result<Vec<Found>, StoreError> {
+        self.engine.read(|tx| found_in(tx)).await
+    }
+
+    /// One look at the claims of dead nodes and at lapsed leases.
+    pub async fn look(&mut self) -> Result<(), StoreError> {
+        let found = self.found().await?;
+        let fences: BTreeSet<u64> = found.iter().map(|found| found.live.claim.fence).collect();
+        self.sightings.retain(|fence, _| fences.contains(fence));
+        self.stuck.retain(|fence| fences.contains(fence));
+        let mine = self.engine.node.clone();
+        let strangers: BTreeSet<NodeName> =
+            found.iter().map(|found| found.live.claim.node.clone()).filter(|node| *node != mine).collect();
+        for node in strangers {
+            self.clean_after(&node).await?;
+        }
+        for found in &found {
+            // A claim of this name that no task here looks after is left over from a change whose answer was lost.
+            let orphan = found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
+            if orphan && self.is_still_orphan(found).await? {
+                self.settle_dead(found).await?;
+            } else if self.has_lapsed(found) {
+                self.put_back(found, reason::LEASE_LAPSED, false).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The claim's commit and the start of its task are two moments: look twice before calling it left over.
+    async fn is_still_orphan(&self, found: &Found) -> Result<bool, StoreError> {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let fence = found.live.claim.fence;
+        if self.engine.live.get(fence).is_some() {
+            return Ok(false);
+        }
+        Ok(self.found().await?.iter().any(|again| again.live.claim.fence == fence))
+    }
+
+    async fn clean_after(&mut self, node: &NodeName) -> Result<(), StoreError> {
+        let Some(_lock) = self.engine.directory.lock_clean_up(node)? else { return Ok(()) };
+        if !self.engine.directory.is_node_free(node) {
+            return Ok(());
+        }
+        for found in self.found().await? {
+            if found.live.claim.node == *node {
+                self.settle_dead(&found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_lapsed(&mut self, found: &Found) -> bool {
+        let Some(row) = &found.lease else { return false };
+        let now = self.engine.now();
+        if row.lease.clock == self.engine.place.clock {
+            return row.lease.has_lapsed(&self.engine.place.clock, now);
+        }
+        let before = self.sightings.get(&row.fence).copied();
+        let sighting = Sighting::look(before, row.fence, row.lease.renewals, now.boot);
+        self.sightings.insert(row.fence, sighting);
+        sighting.has_lapsed(now.boot)
+    }
+
+    /// Judges one claim of a dead daemon and acts; true if it was put back.
+    async fn settle_dead(&mut self, found: &Found) -> Result<bool, StoreError> {
+        let claim = &found.live.claim;
+        let identity = claim.process.map(identity_of);
+        let verdict = crash::judge(&claim.place, &self.engine.place, || match identity {
+            None => Seen::NoneStored,
+            // Whether anything is left is found out by the end itself, which signals nobody in vain.
+            Some(_) => Seen::Alive,
+        });
+        match verdict {
+            CrashVerdict::WaitForLease => {
+                if self.has_lapsed(found) {
+                    return self.put_back(found, reason::LEASE_LAPSED, true).await;
+                }
+                Ok(false)
+            }
+            CrashVerdict::PutBack => {
+                self.report(found, "nothing, it was gone");
+                self.put_back(found, reason::DAEMON_DIED, true).await
+            }
+            CrashVerdict::EndThenPutBack => {
+                let Some(identity) = identity else { return Ok(false) };
+                self.end_then_put_back(found, &identity).await
+            }
+        }
+    }
+
+    async fn end_then_put_back(&mut self, found: &Found, identity: &ProcessIdentity) -> Result<bool, StoreError> {
+        let marks = marks_of(found.live.entry.as_ref().map(|entry| entry.id), found.live.claim.fence);
+        let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
+        let done = match end_stranger(identity, &marks, patience).await {
+            StrangerEnd::Gone => "it was ended",
+            StrangerEnd::WasGone => "nothing, it was gone",
+            StrangerEnd::PidReused => "nothing, its number belongs to another process now",
+            StrangerEnd::WillNotEnd { pids } => {
+                self.report_stuck(found, &pids);
+                if self.has_lapsed(found) {
+                    return self.put_back(found, reason::LEASE_LAPSED, true).await;
+                }
+                return Ok(false);
+            }
+        };
+        self.report(found, done);
+        self.put_back(found, reason::DAEMON_DIED, true).await
+    }
+
+    fn report(&self, found: &Found, done: &str) {
+        let node = &found.live.claim.node;
+        match &found.live.entry {
+            Some(entry) => tracing::warn!(
+                slot_pool = %entry.slot_pool, run_id = %found.run, fence = found.live.claim.fence,
+                "pool {}: entry {} of dead node {node} re-admitted after {done}", entry.slot_pool, entry.id
+            ),
+            None => tracing::warn!(
+                run_id = %found.run, fence = found.live.claim.fence,
+                "Job {}: run of dead node {node} starts again after {done}", found.live.job
+            ),
+        }
+    }
+
+    fn report_stuck(&mut self, found: &Found, pids: &[u32]) {
+        if !self.stuck.insert(found.live.claim.fence) {
+            return;
+        }
+        let shown: Vec<String> = pids.iter().map(u32::to_string).collect();
+        let shown = shown.join(", ");
+        match &found.live.entry {
+            Some(entry) => {
+                tracing::error!("pool {}: process {shown} of entry {} does not end", entry.slot_pool, entry.id);
+            }
+            None => tracing::error!("Job {}: process {shown} of run {} does not end", found.live.job, found.run),
+        }
+    }
+
+    async fn put_back(&self, found: &Found, why: &'static str, died: bool) -> Result<bool, StoreError> {
+        let holder =
+            Holder { run: found.run, step: found.step.clone(), fence: found.live.claim.fence };
+        let changed = self.engine.store.change("settle", move |tx| settle::settle(tx, &holder, why, died)).await;
+        match changed {
+            Ok(Recorded::Done(_)) => {
+                if let Some(entry) = &found.live.entry {
+                    self.engine.metrics.count_readmitted(entry.slot_pool.as_str(), why);
+                }
+                self.engine.wake.notify_one();
+                Ok(true)
+            }
+            Ok(Recorded::Stale) => Ok(false),
+            Err(error) => {
+                tracing::warn!(cause = %error, run_id = %found.run, "what a dead daemon left could not be settled yet");
+                Ok(false)
+            }
+        }
+    }
+}
+
+fn identity_of(process: ProcessRef) -> ProcessIdentity {
+    ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks, group: process.group }
+}
+
+/// All claims with their leases.
+pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
+    let mut found = Vec::new();
+    for (run, step, live) in runs::live(rows)? {
+        let lease = match &live.entry {
+            None => None,
+            Some(entry) => {
+                let key = (TenantId::DEFAULT, entry.slot_pool.clone(), entry.seq);
+                rows.get(&SLOT_RUNNING, &key)?
+            }
+        };
+        found.push(Found { run, step, live, lease });
+    }
+    Ok(found)
+}

@@ -1,0 +1,216 @@
+//! Counters and histograms of the engine. Gauges that can be read from the store are not kept here: they are asked for
+//! when somebody scrapes, so they cannot drift from the rows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+
+use crate::domain::slots::entry::reason;
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct JobLabel {
+    /// Its name.
+    pub job: String,
+}
+
+/// A job and what became of something.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct JobOutcome {
+    /// The job.
+    pub job: String,
+    /// The outcome.
+    pub outcome: String,
+}
+
+/// A workflow (here a job) and its trigger.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct WorkflowTrigger {
+    /// The definition.
+    pub workflow: String,
+    /// What began the run.
+    pub trigger: String,
+}
+
+/// A workflow (here a job) and its outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct WorkflowOutcome {
+    /// The definition.
+    pub workflow: String,
+    /// How the run ended.
+    pub outcome: String,
+}
+
+/// A workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct WorkflowLabel {
+    /// The definition.
+    pub workflow: String,
+}
+
+/// A step type and an outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct TypeOutcome {
+    /// The step type; `type` on the wire.
+    pub r#type: String,
+    /// The outcome.
+    pub outcome: String,
+}
+
+/// A slot pool.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct SlotPoolLabel {
+    /// Its name.
+    pub slot_pool: String,
+}
+
+/// A slot pool and a word.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct SlotPoolReason {
+    /// The slot pool.
+    pub slot_pool: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A slot pool and a state.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct SlotPoolStateLabel {
+    /// The slot pool.
+    pub slot_pool: String,
+    /// The state.
+    pub state: String,
+}
+
+/// A slot pool and a job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct SlotPoolJob {
+    /// The slot pool.
+    pub slot_pool: String,
+    /// The job.
+    pub job: String,
+}
+
+/// A result.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ResultLabel {
+    /// `ok`, `failed` or `lost`.
+    pub result: String,
+}
+
+/// A cause.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct CauseLabel {
+    /// Why.
+    pub cause: String,
+}
+
+/// Milliseconds as seconds, for histograms.
+#[expect(clippy::cast_precision_loss, reason = "a histogram needs no more than 52 bits of milliseconds")]
+pub fn in_seconds(ms: u64) -> f64 {
+    ms as f64 / 1_000.0
+}
+
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 4.0, 10))
+}
+
+/// What the engine counts.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Runs that began to exist.
+    pub runs_started: Family<WorkflowTrigger, Counter>,
+    /// Runs that ended.
+    pub runs_finished: Family<WorkflowOutcome, Counter>,
+    /// From start to end.
+    pub run_seconds: Family<WorkflowLabel, Histogram, fn() -> Histogram>,
+    /// Attempts that ended.
+    pub attempts: Family<TypeOutcome, Counter>,
+    /// Fires and what became of them.
+    pub fires: Family<JobOutcome, Counter>,
+    /// Due to recorded.
+    pub fire_lag_seconds: Histogram,
+    /// Enqueue to admission.
+    pub slot_wait_seconds: Family<SlotPoolLabel, Histogram, fn() -> Histogram>,
+    /// Slots times seconds.
+    pub slot_held_seconds: Family<SlotPoolJob, Counter<f64, AtomicU64>>,
+    /// Refused enqueues.
+    pub slot_refusals: Family<SlotPoolReason, Counter>,
+    /// Entries that closed.
+    pub slot_entries_ended: Family<SlotPoolStateLabel, Counter>,
+    /// Leases lost.
+    pub claims_lapsed: Family<SlotPoolLabel, Counter>,
+    /// Renewals.
+    pub lease_renewals: Family<ResultLabel, Counter>,
+    /// Entries put back after a death or a lost lease.
+    pub slot_readmitted: Family<CauseLabel, Counter>,
+    /// Renewals that failed.
+    pub slot_renewal_failures: Counter,
+    /// Runs of each job that are in this daemon now.
+    pub last_success: Family<JobLabel, prometheus_client::metrics::gauge::Gauge>,
+    passes: AtomicU64,
+}
+
+impl Metrics {
+    /// All at zero.
+    pub fn new() -> Metrics {
+        Metrics {
+            runs_started: Family::default(),
+            runs_finished: Family::default(),
+            run_seconds: Family::new_with_constructor(seconds),
+            attempts: Family::default(),
+            fires: Family::default(),
+            fire_lag_seconds: seconds(),
+            slot_wait_seconds: Family::new_with_constructor(seconds),
+            slot_held_seconds: Family::default(),
+            slot_refusals: Family::default(),
+            slot_entries_ended: Family::default(),
+            claims_lapsed: Family::default(),
+            lease_renewals: Family::default(),
+            slot_readmitted: Family::default(),
+            slot_renewal_failures: Counter::default(),
+            last_success: Family::default(),
+            passes: AtomicU64::new(0),
+        }
+    }
+
+    /// Counts a run that began to exist.
+    pub fn count_started(&self, workflow: &str, trigger: &str) {
+        let label = WorkflowTrigger { workflow: workflow.to_owned(), trigger: trigger.to_owned() };
+        self.runs_started.get_or_create(&label).inc();
+    }
+
+    /// Counts a refused enqueue by the word of its reason, like `pool_full`.
+    pub fn count_refusal(&self, slot_pool: &str, word: &str) {
+        let reason = word.trim_start_matches("pool_").to_owned();
+        let label = SlotPoolReason { slot_pool: slot_pool.to_owned(), reason };
+        self.slot_refusals.get_or_create(&label).inc();
+    }
+
+    /// Counts an entry that was put back because its daemon died or its lease lapsed.
+    pub fn count_readmitted(&self, slot_pool: &str, cause: &str) {
+        self.slot_readmitted.get_or_create(&CauseLabel { cause: cause.to_owned() }).inc();
+        if cause == reason::LEASE_LAPSED {
+            self.claims_lapsed.get_or_create(&SlotPoolLabel { slot_pool: slot_pool.to_owned() }).inc();
+        }
+    }
+
+    /// A pass was done: the sign of life that health looks at.
+    pub fn passed(&self) {
+        self.passes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Passes so far.
+    pub fn passes(&self) -> u64 {
+        self.passes.load(Ordering::Relaxed)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}

@@ -1,0 +1,245 @@
+//! One claim from its gate to its record: look at the lease, run the command, write the completion until it is written.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::changes::claim::Claimed;
+use super::changes::complete::{self, Holder, Recorded};
+use super::changes::renew::Renewal;
+use super::core::Engine;
+use super::live::{HeldLease, LiveHandle, marks_of};
+use super::metrics::{
+    JobLabel, SlotPoolJob, SlotPoolStateLabel, TypeOutcome, WorkflowLabel, WorkflowOutcome, in_seconds,
+};
+use crate::domain::slots::entry::reason;
+use crate::domain::workflow::attempt::{Attempt, Outcome};
+use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::run::{Run, RunState};
+use crate::store::logs;
+use crate::words::limits;
+use crate::words::time::Millis;
+use crate::worker::command::{self, Ended, Plan, Stop};
+use crate::worker::process::Shim;
+
+/// Takes over a claim and its waiting process; returns at once.
+pub fn spawn(engine: &Engine, claimed: Claimed, shim: Shim) {
+    let (stop, stops) = watch::channel(None);
+    let (sizes, log_size) = watch::channel(0);
+    let lease = claimed.slots.as_ref().map(|(entry, lease)| HeldLease {
+        renewal: Renewal { slot_pool: entry.slot_pool.clone(), seq: entry.seq, fence: claimed.claim.fence },
+        entry: entry.id,
+        until: lease.until,
+        renewing: true,
+        lost: false,
+    });
+    let handle = LiveHandle {
+        run: claimed.run.id,
+        step: claimed.step.clone(),
+        job: claimed.run.definition.clone(),
+        number: claimed.number,
+        claimed_at: claimed.claim.claimed_at,
+        stop,
+        log_size,
+        lease,
+    };
+    engine.live.add(claimed.claim.fence, handle);
+    let engine = engine.clone();
+    tokio::spawn(async move {
+        let fence = claimed.claim.fence;
+        Runner { engine: engine.clone(), claimed }.run(shim, stops, sizes).await;
+        engine.live.remove(fence);
+        engine.wake.notify_one();
+    });
+}
+
+struct Runner {
+    engine: Engine,
+    claimed: Claimed,
+}
+
+impl Runner {
+    fn holder(&self) -> Holder {
+        Holder {
+            run: self.claimed.run.id,
+            step: self.claimed.step.clone(),
+            fence: self.claimed.claim.fence,
+        }
+    }
+
+    async fn run(self, shim: Shim, stops: watch::Receiver<Option<Stop>>, sizes: watch::Sender<u64>) {
+        if self.engine.store.faults().check("gate.before").is_err() || !self.lease_is_long_enough() {
+            drop(shim);
+            self.put_back(reason::LAUNCH_INTERRUPTED, None).await;
+            return;
+        }
+        let definition: Definition = match self.claimed.definition.read() {
+            Ok(definition) => definition,
+            Err(error) => {
+                drop(shim);
+                let started_at = self.engine.now().wall;
+                let ended = failed(format!("{}: the definition cannot be read: {error}", reason::LAUNCH_FAILED));
+                self.record(&ended, started_at).await;
+                return;
+            }
+        };
+        let plan = self.plan(&definition);
+        let started_at = self.engine.now().wall;
+        let ended = command::execute(shim, plan, stops, sizes).await;
+        for pid in &ended.stuck {
+            tracing::error!(job = %self.claimed.run.definition, run_id = %self.claimed.run.id, "process {pid} does not end");
+        }
+        self.stop_renewing_if_over(&ended);
+        self.record(&ended, started_at).await;
+    }
+
+    /// The claim may have waited long for its commit: less than the margin left is too little to begin.
+    fn lease_is_long_enough(&self) -> bool {
+        let Some((entry, lease)) = &self.claimed.slots else { return true };
+        let left = self.engine.now().boot.until(lease.until);
+        if left >= limits::LEASE_MARGIN_MS {
+            return true;
+        }
+        tracing::warn!(entry_id = %entry.id, fence = self.claimed.claim.fence, "pool lease was lost before launch");
+        false
+    }
+
+    fn plan(&self, definition: &Definition) -> Plan {
+        let run = &self.claimed.run;
+        let mut marks = vec![
+            ("DUCTOR_RUN_ID".to_owned(), run.id.to_string()),
+            ("DUCTOR_JOB_NAME".to_owned(), run.definition.to_string()),
+            ("DUCTOR_ATTEMPT".to_owned(), self.claimed.number.to_string()),
+            ("DUCTOR_NODE".to_owned(), self.engine.node.to_string()),
+        ];
+        let scheduled_at = run.trigger.scheduled_at().unwrap_or(run.created_at);
+        marks.push(("DUCTOR_SCHEDULED_AT".to_owned(), scheduled_at.to_string()));
+        marks.extend(marks_of(
+            self.claimed.slots.as_ref().map(|(entry, _)| entry.id),
+            self.claimed.claim.fence,
+        ));
+        Plan {
+            step: definition.main_step().command.clone(),
+            marks,
+            log: logs::path_of(
+                &self.engine.directory.logs(),
+                run.id,
+                &self.claimed.step,
+                self.claimed.number,
+                self.claimed.claim.fence,
+            ),
+            log_bytes_max: self.engine.log_bytes_max,
+        }
+    }
+
+    /// The process is gone: from here the lease is only as good as the completion's next try.
+    fn stop_renewing_if_over(&self, ended: &Ended) {
+        if ended.outcome == Outcome::Lost {
+            self.engine.live.update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
+        }
+    }
+
+    async fn record(&self, ended: &Ended, started_at: Millis) {
+        let attempt = Attempt {
+            outcome: ended.outcome,
+            exit_code: ended.exit_code,
+            reason: ended.reason.clone(),
+            node: self.engine.node.clone(),
+            pid: self.claimed.claim.process.map(|process| process.pid),
+            started_at,
+            ended_at: self.engine.now().wall,
+            log_bytes: ended.log_bytes,
+        };
+        if attempt.outcome == Outcome::Lost {
+            self.put_back(reason::DAEMON_STOPPED, Some(attempt)).await;
+            return;
+        }
+        let holder = self.holder();
+        let to_write = attempt.clone();
+        let recorded = self
+            .until_written(move || {
+                let (holder, attempt) = (holder.clone(), to_write.clone());
+                move |tx: &mut crate::store::Tx<'_>| complete::complete(tx, &holder, &attempt)
+            })
+            .await;
+        if let Some(run) = recorded {
+            self.count(&attempt, &run);
+        }
+    }
+
+    /// After a lost lease the row has another owner already, and this changes nothing.
+    async fn put_back(&self, why: &'static str, lost: Option<Attempt>) {
+        let holder = self.holder();
+        self.until_written(move || {
+            let (holder, lost) = (holder.clone(), lost.clone());
+            move |tx: &mut crate::store::Tx<'_>| complete::put_back(tx, &holder, why, false, lost.as_ref())
+        })
+        .await;
+    }
+
+    /// Writes a word about the claim until it is written or the claim has another owner.
+    async fn until_written<F, C>(&self, change: F) -> Option<Run>
+    where
+        F: Fn() -> C,
+        C: FnMut(&mut crate::store::Tx<'_>) -> Result<Recorded, crate::store::Abort> + Send + 'static,
+    {
+        let entry = self.claimed.slots.as_ref().map(|(entry, _)| entry.id);
+        let name = entry.map_or_else(|| self.claimed.run.id.to_string(), |id| id.to_string());
+        let mut pause = Duration::from_millis(100);
+        let mut told = false;
+        loop {
+            let failed = self.engine.store.faults().check("complete.before");
+            let written = match failed {
+                Ok(()) => self.engine.store.change("complete", change()).await.map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            match written {
+                Ok(Recorded::Done(run)) => return Some(*run),
+                Ok(Recorded::Stale) => {
+                    tracing::warn!(
+                        fence = self.claimed.claim.fence,
+                        "pool completion could not be recorded for {name}: claim has ended"
+                    );
+                    return None;
+                }
+                Err(error) => {
+                    self.engine.live.update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
+                    if !told {
+                        tracing::warn!(cause = %error, "pool completion could not be recorded for {name}; retrying");
+                        told = true;
+                    }
+                }
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    fn count(&self, attempt: &Attempt, run: &Run) {
+        let metrics = &self.engine.metrics;
+        let workflow = run.definition.to_string();
+        let outcome = TypeOutcome { r#type: "command".to_owned(), outcome: attempt.outcome.word().to_owned() };
+        metrics.attempts.get_or_create(&outcome).inc();
+        if run.state.is_terminal() {
+            let finished = WorkflowOutcome { workflow: workflow.clone(), outcome: run.state.word().to_owned() };
+            metrics.runs_finished.get_or_create(&finished).inc();
+            let took = attempt.ended_at.since(run.state.started_at().unwrap_or(attempt.started_at));
+            metrics.run_seconds.get_or_create(&WorkflowLabel { workflow: workflow.clone() }).observe(in_seconds(took));
+        }
+        if let RunState::Succeeded { ended_at, .. } = &run.state {
+            metrics.last_success.get_or_create(&JobLabel { job: workflow.clone() }).set(ended_at.0 / 1_000);
+        }
+        if let Some((entry, _)) = &self.claimed.slots {
+            let slot_pool = entry.slot_pool.to_string();
+            let held = attempt.ended_at.since(self.claimed.claim.claimed_at);
+            let label = SlotPoolJob { slot_pool: slot_pool.clone(), job: workflow };
+            metrics.slot_held_seconds.get_or_create(&label).inc_by(in_seconds(held) * f64::from(entry.slots));
+            let ended = SlotPoolStateLabel { slot_pool, state: "finished".to_owned() };
+            metrics.slot_entries_ended.get_or_create(&ended).inc();
+        }
+    }
+}
+
+fn failed(reason: String) -> Ended {
+    Ended { outcome: Outcome::Failed, exit_code: Some(127), reason: Some(reason), log_bytes: 0, stuck: Vec::new() }
+}

@@ -1,0 +1,12 @@
+//! ductor: takes units of work and clears them, on one machine, from one binary.
+//!
+//! Floors, from the bottom: `words` and `os`; `domain` and `config`; `store`; `engine`, `worker` and `daemon`; `http`
+//! and `cli`. Imports go strictly down; `ARCHITECTURE.md` walks through a job from due to recorded.
+
+pub mod config;
+pub mod domain;
+pub mod engine;
+pub mod os;
+pub mod store;
+pub mod words;
+pub mod worker;

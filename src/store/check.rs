@@ -1,0 +1,231 @@
+//! The check (fsck): recomputes every index from the rows it points to, and says what differs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::codec::Record;
+use super::entries::{self, EntryIndex};
+use super::error::StoreError;
+use super::keys::Key;
+use super::rows::Number;
+use super::table::{Rows, Table};
+use super::tables as all;
+use super::tx::ReadTx;
+use crate::domain::slots::entry::SlotEntry;
+use crate::domain::workflow::run::StepPhase;
+use crate::words::names::SlotPoolName;
+
+/// What a check found: one sentence each. Empty = clean.
+pub type Findings = Vec<String>;
+
+/// Rows read at once.
+const PAGE: usize = 1_000;
+
+/// Checks the whole store on one snapshot.
+pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
+    let mut findings = Findings::new();
+    readable(tx, &mut findings)?;
+    check_entries(tx, &mut findings)?;
+    check_runs(tx, &mut findings)?;
+    check_live(tx, &mut findings)?;
+    check_remembered(tx, &mut findings)?;
+    Ok(findings)
+}
+
+fn every<K: Key, R: Record>(
+    tx: &mut ReadTx,
+    table: &Table<K, R>,
+    mut visit: impl FnMut(K, R),
+) -> Result<Vec<String>, StoreError> {
+    let mut bad = Vec::new();
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = tx.scan_each(table, &(), after.as_deref(), PAGE)?;
+        let Some(last) = page.last() else { return Ok(bad) };
+        after = Some(last.key.clone());
+        for row in page {
+            match row.row {
+                Ok((key, record)) => visit(key, record),
+                Err(error) => bad.push(error.to_string()),
+            }
+        }
+    }
+}
+
+fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    macro_rules! tables {
+        ($($table:ident),*) => { $(findings.extend(every(tx, &all::$table, |_, _| ())?);)* };
+    }
+    tables!(
+        META, NODES, DEFINITIONS, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS, JOB_PAUSES, RUNS, STEPS, ATTEMPTS,
+        LIVE_ATTEMPTS, READY_STEPS, ACTIVE_RUNS, JOB_RUNS, FIRES, SLOT_POOLS, SLOT_ENTRIES, SLOT_ENTRY_IDS,
+        SLOT_WAITING, SLOT_WAITING_COUNT, SLOT_RUNNING, SLOT_DUE, SLOT_CLOSED, POISONED_RUNS, REMEMBERED,
+        REMEMBERED_KEYS, CHANGES
+    );
+    Ok(())
+}
+
+/// The key bytes that a table has beyond, or short of, those expected.
+fn compare<K: Key, R: Record>(
+    tx: &mut ReadTx,
+    table: &Table<K, R>,
+    mut expected: BTreeSet<Vec<u8>>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    every(tx, table, |key, _| {
+        if !expected.remove(&key.encode()) {
+            findings.push(format!("{}: a row points to nothing", table.name()));
+        }
+    })?;
+    for _ in expected {
+        findings.push(format!("{}: a row is missing", table.name()));
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct EntryIndexes {
+    ids: BTreeSet<Vec<u8>>,
+    waiting: BTreeSet<Vec<u8>>,
+    due: BTreeSet<Vec<u8>>,
+    running: BTreeSet<Vec<u8>>,
+    closed: BTreeSet<Vec<u8>>,
+    counts: BTreeMap<SlotPoolName, u64>,
+    fences: BTreeMap<(SlotPoolName, u64), (u64, u32)>,
+    newest: u64,
+}
+
+impl EntryIndexes {
+    fn add(&mut self, entry: &SlotEntry) {
+        let tenant = entries::TENANT;
+        self.newest = self.newest.max(entry.seq);
+        self.ids.insert((tenant, entry.id).encode());
+        match entries::index_of(entry) {
+            EntryIndex::Waiting => {
+                self.waiting.insert(entries::waiting_key(entry).encode());
+                self.due.insert((tenant, entry.expires_at, entry.id).encode());
+                *self.counts.entry(entry.slot_pool.clone()).or_default() += 1;
+            }
+            EntryIndex::Running => {
+                self.running.insert((tenant, entry.slot_pool.clone(), entry.seq).encode());
+                let fence = entry.state.claim().map_or(0, |claim| claim.fence);
+                self.fences.insert((entry.slot_pool.clone(), entry.seq), (fence, entry.slots));
+            }
+            EntryIndex::Closed(at) => {
+                self.closed.insert((tenant, entry.slot_pool.clone(), at, entry.id).encode());
+            }
+        }
+    }
+}
+
+fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut indexes = EntryIndexes::default();
+    let unreadable = every(tx, &all::SLOT_ENTRIES, |_, entry| indexes.add(&entry))?;
+    if !unreadable.is_empty() {
+        // Their index rows cannot be recomputed; the unreadable rows themselves are reported already.
+        return Ok(());
+    }
+    let EntryIndexes { ids, waiting, due, running, closed, mut counts, mut fences, newest } = indexes;
+    compare(tx, &all::SLOT_ENTRY_IDS, ids, findings)?;
+    compare(tx, &all::SLOT_WAITING, waiting, findings)?;
+    compare(tx, &all::SLOT_DUE, due, findings)?;
+    compare(tx, &all::SLOT_RUNNING, running, findings)?;
+    compare(tx, &all::SLOT_CLOSED, closed, findings)?;
+    every(tx, &all::SLOT_WAITING_COUNT, |(_, slot_pool), Number(count)| {
+        let real = counts.remove(&slot_pool).unwrap_or(0);
+        if real != count {
+            findings.push(format!("slot_waiting_count: pool {slot_pool} says {count}, {real} wait"));
+        }
+    })?;
+    findings.extend(counts.into_keys().map(|slot_pool| format!("slot_waiting_count: pool {slot_pool} has no row")));
+    every(tx, &all::SLOT_RUNNING, |(_, slot_pool, seq), row| {
+        if fences.remove(&(slot_pool, seq)) != Some((row.fence, row.slots)) {
+            findings.push(format!("slot_running: entry {seq} has another fence or width"));
+        }
+    })?;
+    let counter = tx.get(&all::META, &("next_entry".to_owned(),))?.map_or(0, |number| number.0);
+    if newest > counter {
+        findings.push(format!("meta: next_entry is {counter}, an entry has {newest}"));
+    }
+    Ok(())
+}
+
+fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut active = BTreeSet::new();
+    let mut of_jobs = BTreeSet::new();
+    let mut known = BTreeSet::new();
+    let mut alive = BTreeSet::new();
+    let unreadable = every(tx, &all::RUNS, |(tenant, id), run| {
+        known.insert(id);
+        of_jobs.insert((tenant, run.definition.clone(), id).encode());
+        if !run.state.is_terminal() {
+            alive.insert(id);
+            active.insert((tenant, run.definition.clone(), id).encode());
+        }
+    })?;
+    if !unreadable.is_empty() {
+        return Ok(());
+    }
+    compare(tx, &all::ACTIVE_RUNS, active, findings)?;
+    compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
+    let mut ready = BTreeSet::new();
+    let mut moving = BTreeSet::new();
+    every(tx, &all::STEPS, |(tenant, id, step), state| {
+        if !known.contains(&id) {
+            findings.push(format!("steps: {id} has a step and no run"));
+        }
+        let waits = matches!(state.phase, StepPhase::Ready { .. });
+        if waits {
+            ready.insert((tenant, id, step).encode());
+        }
+        if waits || matches!(state.phase, StepPhase::Queued { .. } | StepPhase::Running { .. }) {
+            moving.insert(id);
+        }
+    })?;
+    for id in alive.symmetric_difference(&moving) {
+        findings.push(format!("runs: {id} and its steps disagree about whether it has ended"));
+    }
+    compare(tx, &all::READY_STEPS, ready, findings)?;
+    every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
+        if !known.contains(&id) {
+            findings.push(format!("attempts: {id} has an attempt and no run"));
+        }
+    })?;
+    Ok(())
+}
+
+fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut fences = BTreeSet::new();
+    let mut running_steps: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    every(tx, &all::STEPS, |(tenant, id, step), state| {
+        if let StepPhase::Running { fence, .. } = state.phase {
+            running_steps.insert((tenant, id, step).encode(), fence);
+        }
+    })?;
+    let mut held = BTreeSet::new();
+    every(tx, &all::LIVE_ATTEMPTS, |(tenant, id, step), row| {
+        if !fences.insert(row.claim.fence) {
+            findings.push(format!("live_attempts: fence {} stands twice", row.claim.fence));
+        }
+        if running_steps.remove(&(tenant, id, step).encode()) != Some(row.claim.fence) {
+            findings.push(format!("live_attempts: {id} runs under another fence than its step says"));
+        }
+        if let Some(entry) = row.entry {
+            held.insert((tenant, entry.slot_pool, entry.seq).encode());
+        }
+    })?;
+    findings.extend(running_steps.into_values().map(|fence| format!("steps: fence {fence} has no live attempt")));
+    compare(tx, &all::SLOT_RUNNING, held, findings)?;
+    let counter = tx.get(&all::META, &("next_fence".to_owned(),))?.map_or(0, |number| number.0);
+    if let Some(newest) = fences.last().filter(|newest| **newest > counter) {
+        findings.push(format!("meta: next_fence is {counter}, a claim has {newest}"));
+    }
+    Ok(())
+}
+
+fn check_remembered(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let mut keys = BTreeSet::new();
+    every(tx, &all::REMEMBERED, |(tenant, _), row| {
+        keys.insert((tenant, super::keys::DigestKey(row.key)).encode());
+    })?;
+    compare(tx, &all::REMEMBERED_KEYS, keys, findings)
+}

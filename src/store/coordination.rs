@@ -1,0 +1,261 @@
+//! The state directory: its folders, its format number, and the locks by which daemons prove that they live.
+//!
+//! A lock belongs to the open file and dies with its process; lock files are never deleted, and the inode is compared
+//! after locking. Whether exclusive locks exclude at all on this file system is tried at every start.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::StoreError;
+use super::migrate::FORMAT;
+use crate::os;
+use crate::words::names::NodeName;
+
+/// The folders of a state directory.
+#[derive(Debug, Clone)]
+pub struct StateDirectory {
+    root: PathBuf,
+}
+
+/// Why a state directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It cannot be made or written.
+    #[error("state directory {path} cannot be used: {cause}")]
+    Unusable {
+        /// The directory as given.
+        path: String,
+        /// Why.
+        cause: String,
+    },
+    /// A newer ductor wrote it.
+    #[error("state directory {path} has format {found}; this ductor reads up to {FORMAT}: use the newer version")]
+    TooNew {
+        /// The directory.
+        path: String,
+        /// Its number.
+        found: u32,
+    },
+    /// It stands on a network file system and the configuration does not say that this is wanted.
+    #[error("state directory {path} is on a network file system ({kind}); set `state.network: true` if its locks are reliable")]
+    Network {
+        /// The directory.
+        path: String,
+        /// The kind of file system.
+        kind: String,
+    },
+}
+
+impl StateDirectory {
+    /// Makes the folders and checks the format number.
+    pub fn prepare(root: &Path, network_allowed: bool) -> Result<StateDirectory, DirectoryError> {
+        let path = root.display().to_string();
+        let unusable = |cause: std::io::Error| DirectoryError::Unusable { path: path.clone(), cause: cause.to_string() };
+        for folder in ["", "nodes", "logs", "blobs", "probes"] {
+            std::fs::create_dir_all(root.join(folder)).map_err(unusable)?;
+        }
+        let root = root.canonicalize().map_err(unusable)?;
+        if let Ok(system) = os::disk::FileSystem::of(&root)
+            && system.is_network_fs()
+            && !network_allowed
+        {
+            return Err(DirectoryError::Network { path, kind: system.type_name() });
+        }
+        let directory = StateDirectory { root };
+        match directory.format().map_err(unusable)? {
+            Some(found) if found > FORMAT => Err(DirectoryError::TooNew { path, found }),
+            Some(_) | None => Ok(directory),
+        }
+    }
+
+    /// The directory of files that exist already; makes nothing.
+    pub fn existing(root: &Path) -> Option<StateDirectory> {
+        root.join("ductor.redb").exists().then(|| StateDirectory { root: root.to_path_buf() })
+    }
+
+    fn format(&self) -> std::io::Result<Option<u32>> {
+        match std::fs::read_to_string(self.root.join("format")) {
+            Ok(text) => Ok(text.trim().parse().ok()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the format number: the last act of making, or migrating, a state directory.
+    pub fn write_format(&self) -> Result<(), StoreError> {
+        if self.format()? == Some(FORMAT) {
+            return Ok(());
+        }
+        let path = self.root.join("format.new");
+        let mut file = File::create(&path)?;
+        file.write_all(format!("{FORMAT}\n").as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&path, self.root.join("format"))?;
+        File::open(&self.root)?.sync_all()?;
+        Ok(())
+    }
+
+    /// The root.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where attempt logs lie.
+    pub fn logs(&self) -> PathBuf {
+        self.root.join("logs")
+    }
+
+    fn node_lock(&self, name: &NodeName) -> PathBuf {
+        self.root.join("nodes").join(format!("{name}.lock"))
+    }
+
+    /// Tries to become the daemon of that name.
+    pub fn try_lock_node(&self, name: &NodeName) -> std::io::Result<Option<HeldLock>> {
+        HeldLock::try_take(&self.node_lock(name))
+    }
+
+    /// Tries for as long as `patience`; a daemon that is just ending may still hold the name.
+    pub fn lock_node(&self, name: &NodeName, patience: Duration) -> std::io::Result<Option<HeldLock>> {
+        HeldLock::take_within(&self.node_lock(name), patience)
+    }
+
+    /// True when no daemon of that name lives. A name that was never used is free.
+    pub fn is_node_free(&self, name: &NodeName) -> bool {
+        self.node_lock(name).exists() && matches!(self.try_lock_node(name), Ok(Some(_)))
+    }
+
+    /// The lock under which one daemon cleans up after the dead one of that name.
+    pub fn lock_clean_up(&self, name: &NodeName) -> std::io::Result<Option<HeldLock>> {
+        HeldLock::try_take(&self.root.join("nodes").join(format!("{name}.clean")))
+    }
+
+    /// The pid that the holder of a node lock wrote into it.
+    pub fn holder_of(&self, name: &NodeName) -> Option<u32> {
+        std::fs::read_to_string(self.node_lock(name)).ok()?.trim().parse().ok()
+    }
+
+    /// The lock by which everybody who has the store open keeps a migration out.
+    pub fn lock_format(&self) -> std::io::Result<Option<HeldLock>> {
+        HeldLock::try_share(&self.root.join("format.lock"))
+    }
+
+    /// Tries that exclusive locks exclude: twice in this process, on two open files.
+    pub fn locks_are_trustworthy(&self, faults: &os::failpoint::Faults) -> bool {
+        let path = self.root.join("probes").join(format!("{}.lock", os::proc::own_pid()));
+        let first = HeldLock::try_take(&path);
+        let second = HeldLock::try_take(&path);
+        let excludes = matches!((&first, &second), (Ok(Some(_)), Ok(None)));
+        drop((first, second));
+        let again = matches!(HeldLock::try_take(&path), Ok(Some(_)));
+        drop(std::fs::remove_file(&path));
+        excludes && again && faults.check("lock.probe").is_ok()
+    }
+}
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub struct HeldLock {
+    file: File,
+}
+
+impl HeldLock {
+    fn open(path: &Path) -> std::io::Result<File> {
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    }
+
+    fn try_take(path: &Path) -> std::io::Result<Option<HeldLock>> {
+        let file = HeldLock::open(path)?;
+        HeldLock::settle(path, file, fs4::FileExt::try_lock)
+    }
+
+    fn try_share(path: &Path) -> std::io::Result<Option<HeldLock>> {
+        let file = HeldLock::open(path)?;
+        HeldLock::settle(path, file, fs4::FileExt::try_lock_shared)
+    }
+
+    fn settle(
+        path: &Path,
+        file: File,
+        lock: fn(&File) -> Result<(), fs4::TryLockError>,
+    ) -> std::io::Result<Option<HeldLock>> {
+        match lock(&file) {
+            Ok(()) => {
+                let same = std::fs::metadata(path).is_ok_and(|now| {
+                    file.metadata().is_ok_and(|mine| (now.dev(), now.ino()) == (mine.dev(), mine.ino()))
+                });
+                Ok(same.then_some(HeldLock { file }))
+            }
+            Err(fs4::TryLockError::WouldBlock) => Ok(None),
+            Err(fs4::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn take_within(path: &Path, patience: Duration) -> std::io::Result<Option<HeldLock>> {
+        let end = os::clock::boottime_ms() + u64::try_from(patience.as_millis()).unwrap_or(u64::MAX / 2);
+        loop {
+            if let Some(lock) = HeldLock::try_take(path)? {
+                return Ok(Some(lock));
+            }
+            if os::clock::boottime_ms() >= end {
+                return Ok(None);
+            }
+            #[expect(clippy::disallowed_methods, reason = "a lock of another process has no wake-up; start-up only")]
+            std::thread::sleep(Duration::from_millis(25));
+        }
+    }
+
+    /// Writes a number into the lock file, for messages.
+    pub fn write_number(&mut self, number: u32) -> std::io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(format!("{number}\n").as_bytes())
+    }
+
+    /// Reads the number that the last holder wrote.
+    pub fn read_number(&mut self) -> Option<u32> {
+        let mut text = String::new();
+        self.file.seek(SeekFrom::Start(0)).ok()?;
+        self.file.read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
+    }
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        drop(fs4::FileExt::unlock(&self.file));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_name_has_one_holder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::prepare(folder.path(), false).unwrap();
+        let name = NodeName::new("a").unwrap();
+        assert!(!directory.is_node_free(&name), "a name that nobody used proves nothing");
+        let mut held = directory.try_lock_node(&name).unwrap().unwrap();
+        held.write_number(42).unwrap();
+        assert!(directory.try_lock_node(&name).unwrap().is_none());
+        assert!(!directory.is_node_free(&name));
+        assert_eq!(directory.holder_of(&name), Some(42));
+        drop(held);
+        assert!(directory.is_node_free(&name));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::prepare(folder.path(), false).unwrap();
+        directory.write_format().unwrap();
+        assert!(directory.locks_are_trustworthy(&os::failpoint::Faults::default()));
+        std::fs::write(folder.path().join("format"), "99\n").unwrap();
+        let error = StateDirectory::prepare(folder.path(), false).unwrap_err().to_string();
+        assert!(error.contains("has format 99; this ductor reads up to 1"), "{error}");
+    }
+}

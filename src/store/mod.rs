@@ -1,0 +1,33 @@
+//! The store: one redb file in the state directory that holds everything transactional.
+//!
+//! Nothing outside this folder names redb or bincode. A caller reads inside [`Store::read`] (a snapshot that waits for
+//! nobody) and writes by handing the one writer thread a re-runnable change ([`Store::change`]): many changes share one
+//! commit, nobody is answered before it, and a caller that gives up in time is sure that nothing happened.
+//!
+//! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
+//! * `entries`, `runs`: the only writers of rows that have index rows.
+//! * `writer`: group commit, withdrawal, the reopen loop. `coordination`: the state directory and its locks.
+//! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
+
+pub mod check;
+pub mod codec;
+pub mod coordination;
+pub mod entries;
+mod error;
+mod feed;
+mod handle;
+pub mod keys;
+pub mod logs;
+pub mod migrate;
+pub mod rows;
+pub mod runs;
+pub mod table;
+pub mod tables;
+mod tx;
+mod writer;
+
+pub use error::{ChangeError, StoreError};
+pub use feed::{FeedItem, FeedRow};
+pub use handle::{Store, StoreOptions, StoreStats};
+pub use table::Rows;
+pub use tx::{Abort, ReadTx, Tx};

@@ -1,0 +1,253 @@
+//! The records that are no domain objects: index rows, published configuration, nodes, live attempts.
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
+use crate::domain::slots::admission::{Pause, SlotPoolState};
+use crate::domain::slots::claim::{Claim, Lease};
+use crate::domain::slots::entry::SlotEntry;
+use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::run::{Run, StepState};
+use crate::words::ids::{EntryId, RunId};
+use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
+use crate::words::payload::JsonText;
+use crate::words::time::Millis;
+
+macro_rules! record {
+    ($($type:ty, $name:literal, $version:literal;)*) => {
+        $(impl Record for $type {
+            const NAME: &'static str = $name;
+            const VERSION: u8 = $version;
+        })*
+    };
+}
+
+record! {
+    Run, "run", 1;
+    StepState, "step", 1;
+    Attempt, "attempt", 1;
+    SlotEntry, "slot entry", 1;
+    SlotPoolState, "slot pool", 1;
+    Pause, "pause", 1;
+    Number, "number", 1;
+    Present, "mark", 1;
+    NodeRecord, "node", 1;
+    DefinitionRecord, "definition", 1;
+    PublishedJob, "published job", 1;
+    PublishedSlotPool, "published slot pool", 1;
+    LiveAttempt, "live attempt", 1;
+    ReadyStep, "ready step", 1;
+    Fire, "fire", 1;
+    WaitingRow, "waiting row", 1;
+    RunningRow, "running row", 1;
+    DueRow, "due row", 1;
+    ClosedRow, "closed row", 1;
+    PoisonedRun, "poisoned run", 1;
+    Remembered, "remembered answer", 1;
+    super::feed::FeedRow, "change", 1;
+}
+
+/// A counter of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Number(pub u64);
+
+/// A row whose key says everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present;
+
+/// A daemon's last word about itself. A free lock is what proves it dead; `last_seen` only informs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// True when ductor made the name.
+    pub generated: bool,
+    /// The machine.
+    pub host: String,
+    /// Its boot.
+    pub boot_id: String,
+    /// Its process-number space.
+    pub pid_namespace: u64,
+    /// The daemon's process.
+    pub pid: u32,
+    /// Its start, in kernel ticks.
+    pub start_ticks: u64,
+    /// When it started.
+    pub started_at: Millis,
+    /// When it wrote this.
+    pub last_seen: Millis,
+}
+
+/// One frozen version of a definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionRecord {
+    /// Changes when what would run changes.
+    pub digest: String,
+    /// When it was published.
+    pub published_at: Millis,
+    /// The definition, readable.
+    pub json: JsonText,
+}
+
+/// What the last configuration load said about a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedJob {
+    /// The newest version.
+    pub version: u32,
+    /// Its digest.
+    pub digest: String,
+    /// Whether it may start.
+    pub enabled: bool,
+    /// Its slot pool.
+    pub slot_pool: Option<SlotPoolName>,
+    /// The SHA-256 of the whole JSON, so that an unchanged load writes nothing.
+    pub content: String,
+}
+
+/// What the last configuration load said about a slot pool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedSlotPool {
+    /// Configured slots.
+    pub slots: u32,
+    /// The longest queue.
+    pub max_queued: u32,
+}
+
+/// A started, or about to be started, execution; pooled or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveAttempt {
+    /// The job.
+    pub job: JobName,
+    /// The attempt number.
+    pub number: u32,
+    /// By which right, and where.
+    pub claim: Claim,
+    /// The slot entry, for a pooled step.
+    pub entry: Option<LiveEntry>,
+    /// From SIGTERM to SIGKILL.
+    pub kill_timeout_ms: u64,
+    /// Somebody wants it ended.
+    pub ending: Option<Ending>,
+}
+
+/// The slot entry of a live attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveEntry {
+    /// Its row.
+    pub seq: u64,
+    /// Its id.
+    pub id: EntryId,
+    /// Its slot pool.
+    pub slot_pool: SlotPoolName,
+}
+
+/// A request to end an execution; it survives a crash of the daemon that should carry it out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// What for.
+    pub cause: EndingCause,
+    /// When it was asked.
+    pub at: Millis,
+    /// Who.
+    pub by: String,
+}
+
+/// Why an execution is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum EndingCause {
+    /// An operator cancelled the run or stopped the job.
+    Cancelled,
+    /// A newer instance replaces it.
+    Replaced,
+}
+
+/// A step without a slot pool that may start at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyStep {
+    /// The job.
+    pub job: JobName,
+    /// The only daemon that may claim it.
+    pub node: Option<NodeName>,
+}
+
+/// What became of one due moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fire {
+    /// It became a run.
+    Run(RunId),
+    /// It did not.
+    Skipped {
+        /// The stable word, like `pool_full`.
+        reason: String,
+        /// When that was recorded.
+        at: Millis,
+    },
+}
+
+/// An entry in the order of its queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingRow {
+    /// The entry.
+    pub seq: u64,
+    /// Its slots.
+    pub slots: u32,
+    /// Its node.
+    pub node: Option<NodeName>,
+    /// Its job.
+    pub job: JobName,
+}
+
+/// An entry that holds slots. The lease stands here and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningRow {
+    /// Its slots.
+    pub slots: u32,
+    /// Its holder.
+    pub node: NodeName,
+    /// Its fence.
+    pub fence: u64,
+    /// Its deadline.
+    pub lease: Lease,
+}
+
+/// A waiting entry in the order of its deadline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueRow {
+    /// The entry.
+    pub seq: u64,
+    /// Its slot pool.
+    pub slot_pool: SlotPoolName,
+}
+
+/// A closed entry in the order of its close.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosedRow {
+    /// The entry.
+    pub seq: u64,
+}
+
+/// A run that took too many daemons with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoisonedRun {
+    /// The job.
+    pub job: JobName,
+    /// The step.
+    pub step: StepRef,
+    /// When.
+    pub at: Millis,
+}
+
+/// The answer to a request that carried an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remembered {
+    /// Digest of (principal, key): the key of the row that points here.
+    pub key: [u8; 16],
+    /// Digest of method, path and body.
+    pub request: [u8; 16],
+    /// When.
+    pub at: Millis,
+    /// The status.
+    pub status: u16,
+    /// The `Location` header.
+    pub location: Option<String>,
+    /// The body.
+    pub body: JsonText,
+}

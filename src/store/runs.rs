@@ -1,0 +1,107 @@
+//! The only writer of run headers and their two indexes, and of the steps below them.
+
+use super::error::StoreError;
+use super::rows::Present;
+use super::table::Rows;
+use super::tables::{ACTIVE_RUNS, ATTEMPTS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RUNS, STEPS};
+use super::tx::Tx;
+use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::store::rows::ReadyStep;
+use crate::words::ids::{RunId, TenantId};
+use crate::words::names::{JobName, StepRef};
+
+/// The tenant of jobs.
+pub const TENANT: TenantId = TenantId::DEFAULT;
+
+/// Writes a run that begins to exist, with its one step.
+pub fn insert(tx: &mut Tx<'_>, run: &Run, step: &StepState, ready: Option<&ReadyStep>) -> Result<(), StoreError> {
+    debug_assert!(!run.state.is_terminal(), "a run begins alive");
+    tx.put(&RUNS, &(TENANT, run.id), run)?;
+    tx.put(&ACTIVE_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
+    tx.put(&JOB_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
+    put_step(tx, run, step, ready)?;
+    tx.tell("run.changed", run.id, run.record_version, Some(run.state.word()));
+    Ok(())
+}
+
+/// Replaces `before` by `after`.
+pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreError> {
+    assert_eq!(before.id, after.id, "a run keeps its id");
+    tx.put(&RUNS, &(TENANT, after.id), after)?;
+    if after.state.is_terminal() && !before.state.is_terminal() {
+        tx.remove(&ACTIVE_RUNS, &(TENANT, after.definition.clone(), after.id))?;
+    }
+    tx.tell("run.changed", after.id, after.record_version, Some(after.state.word()));
+    Ok(())
+}
+
+/// Writes a step, and its row in `ready_steps` exactly while it is ready.
+pub fn put_step(
+    tx: &mut Tx<'_>,
+    run: &Run,
+    step: &StepState,
+    ready: Option<&ReadyStep>,
+) -> Result<(), StoreError> {
+    let key = (TENANT, run.id, step.step.clone());
+    tx.put(&STEPS, &key, step)?;
+    match (&step.phase, ready) {
+        (StepPhase::Ready { .. }, Some(row)) => tx.put(&READY_STEPS, &key, row)?,
+        (StepPhase::Ready { .. }, None) => unreachable!("a ready step comes with its row"),
+        (_, _) => {
+            tx.remove(&READY_STEPS, &key)?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes an ended run with everything below it; false if it is still alive or unknown.
+pub fn forget(tx: &mut Tx<'_>, job: &JobName, id: RunId) -> Result<bool, StoreError> {
+    if tx.has(&ACTIVE_RUNS, &(TENANT, job.clone(), id))? {
+        return Ok(false);
+    }
+    let every = usize::MAX;
+    for row in tx.scan_each(&STEPS, &(TENANT, id), None, every)? {
+        if let Ok((key, _)) = row.row {
+            tx.remove(&STEPS, &key)?;
+        }
+    }
+    for row in tx.scan_each(&ATTEMPTS, &(TENANT, id), None, every)? {
+        if let Ok((key, _)) = row.row {
+            tx.remove(&ATTEMPTS, &key)?;
+        }
+    }
+    tx.remove(&RUNS, &(TENANT, id))?;
+    tx.remove(&super::tables::POISONED_RUNS, &(TENANT, id))?;
+    tx.remove(&JOB_RUNS, &(TENANT, job.clone(), id))
+}
+
+/// The header of a run.
+pub fn by_id(rows: &mut impl Rows, id: RunId) -> Result<Option<Run>, StoreError> {
+    rows.get(&RUNS, &(TENANT, id))
+}
+
+/// The step of a run.
+pub fn step(rows: &mut impl Rows, id: RunId, step: &StepRef) -> Result<Option<StepState>, StoreError> {
+    rows.get(&STEPS, &(TENANT, id, step.clone()))
+}
+
+/// The executions of a job that hold a claim now, as (run, step, row).
+pub fn live_of(
+    rows: &mut impl Rows,
+    job: &JobName,
+) -> Result<Vec<(RunId, StepRef, super::rows::LiveAttempt)>, StoreError> {
+    Ok(live(rows)?.into_iter().filter(|(_, _, row)| row.job == *job).collect())
+}
+
+/// All executions that hold a claim now.
+pub fn live(rows: &mut impl Rows) -> Result<Vec<(RunId, StepRef, super::rows::LiveAttempt)>, StoreError> {
+    let found = rows.scan_each(&LIVE_ATTEMPTS, &(TENANT,), None, usize::MAX)?;
+    let readable = found.into_iter().filter_map(|row| row.row.ok());
+    Ok(readable.map(|((_, run, step), row)| (run, step, row)).collect())
+}
+
+/// The runs of a job that have not ended, oldest first.
+pub fn active_of(rows: &mut impl Rows, job: &JobName, limit: usize) -> Result<Vec<RunId>, StoreError> {
+    let found = rows.scan(&ACTIVE_RUNS, &(TENANT, job.clone()), None, limit)?;
+    Ok(found.into_iter().map(|((_, _, run), _)| run).collect())
+}

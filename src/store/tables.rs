@@ -1,0 +1,93 @@
+//! Every table on one page. Keys begin with the tenant; `meta`, `nodes` and `changes` are exempt.
+
+use super::feed::FeedRow;
+use super::keys::{DigestKey, HighFirst};
+use super::rows::{
+    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present, PublishedJob,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
+};
+use super::table::Table;
+use crate::domain::slots::admission::{Pause, SlotPoolState};
+use crate::domain::slots::entry::SlotEntry;
+use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::run::{Run, StepState};
+use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
+use crate::words::time::Millis;
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $index:literal $constant:ident $name:literal ($($key:ty),*) => $record:ty;)*) => {
+        $($(#[$doc])* pub const $constant: Table<($($key,)*), $record> = Table::new($index, $name);)*
+
+        /// The names of all tables, in the order of their index.
+        pub(super) const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+tables! {
+    /// Counters: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`.
+    0 META "meta" (String) => Number;
+    /// Daemons that have used this state directory.
+    1 NODES "nodes" (NodeName) => NodeRecord;
+    /// Frozen versions of definitions.
+    2 DEFINITIONS "definitions" (TenantId, JobName, u32) => DefinitionRecord;
+    /// What the last configuration load said about each job.
+    3 PUBLISHED_JOBS "published_jobs" (TenantId, JobName) => PublishedJob;
+    /// What the last configuration load said about each slot pool.
+    4 PUBLISHED_SLOT_POOLS "published_slot_pools" (TenantId, SlotPoolName) => PublishedSlotPool;
+    /// Jobs that an operator holds.
+    5 JOB_PAUSES "job_pauses" (TenantId, JobName) => Pause;
+    /// Headers of runs.
+    6 RUNS "runs" (TenantId, RunId) => Run;
+    /// Steps of runs, one row each.
+    7 STEPS "steps" (TenantId, RunId, StepRef) => StepState;
+    /// Ended executions: (run, step, number, fence).
+    8 ATTEMPTS "attempts" (TenantId, RunId, StepRef, u32, u64) => Attempt;
+    /// Executions that hold a claim now.
+    9 LIVE_ATTEMPTS "live_attempts" (TenantId, RunId, StepRef) => LiveAttempt;
+    /// Steps without a slot pool that wait for a daemon.
+    10 READY_STEPS "ready_steps" (TenantId, RunId, StepRef) => ReadyStep;
+    /// Index: runs of a job that have not ended.
+    11 ACTIVE_RUNS "active_runs" (TenantId, JobName, RunId) => Present;
+    /// Index: all runs of a job, in the order of time.
+    12 JOB_RUNS "job_runs" (TenantId, JobName, RunId) => Present;
+    /// What became of each due moment; the node is empty unless every node fires.
+    13 FIRES "fires" (TenantId, JobName, Millis, String) => Fire;
+    /// Stored capacity, pause and drain of each slot pool.
+    14 SLOT_POOLS "slot_pools" (TenantId, SlotPoolName) => SlotPoolState;
+    /// Requests for slots.
+    15 SLOT_ENTRIES "slot_entries" (TenantId, u64) => SlotEntry;
+    /// Index: entry by its id.
+    16 SLOT_ENTRY_IDS "slot_entry_ids" (TenantId, EntryId) => Number;
+    /// Index: waiting entries in the order of admission.
+    17 SLOT_WAITING "slot_waiting" (TenantId, SlotPoolName, HighFirst, Millis, EntryId) => WaitingRow;
+    /// How many rows `slot_waiting` has for the slot pool.
+    18 SLOT_WAITING_COUNT "slot_waiting_count" (TenantId, SlotPoolName) => Number;
+    /// Entries that hold slots, with their leases.
+    19 SLOT_RUNNING "slot_running" (TenantId, SlotPoolName, u64) => RunningRow;
+    /// Index: waiting entries in the order of their deadlines.
+    20 SLOT_DUE "slot_due" (TenantId, Millis, EntryId) => DueRow;
+    /// Index: closed entries in the order of their close.
+    21 SLOT_CLOSED "slot_closed" (TenantId, SlotPoolName, Millis, EntryId) => ClosedRow;
+    /// Runs that were given up because daemons died with them.
+    22 POISONED_RUNS "poisoned_runs" (TenantId, RunId) => PoisonedRun;
+    /// Answers to requests with an idempotency key, in the order of time.
+    23 REMEMBERED "remembered" (TenantId, u64) => Remembered;
+    /// Index: remembered answer by the digest of its key.
+    24 REMEMBERED_KEYS "remembered_keys" (TenantId, DigestKey) => Number;
+    /// What each commit changed: the feed.
+    25 CHANGES "changes" (u64) => FeedRow;
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn indexes_are_places_in_the_list_and_names_are_unique() {
+        assert_eq!(super::CHANGES.index, super::NAMES.len() - 1);
+        assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
+        let mut names = super::NAMES.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), super::NAMES.len());
+    }
+}

@@ -1,0 +1,82 @@
+//! Every limit of the program, with its reason. Hitting one is a refusal that names it.
+
+/// A lease ends this long after its last renewal (the seed's 30 seconds).
+pub const LEASE_MS: u64 = 30_000;
+/// All claims of a daemon are renewed together this often: five tries fit into one lease.
+pub const RENEWAL_PERIOD_MS: u64 = 5_000;
+/// A process whose lease cannot be renewed is ended this long before the lease does.
+pub const LEASE_MARGIN_MS: u64 = 5_000;
+/// SIGKILL goes out at least this long before the lease ends.
+pub const LEASE_KILL_MARGIN_MS: u64 = 1_000;
+/// SIGKILL goes out at most this long after a claim was lost to another owner.
+pub const LOST_KILL_MAX_MS: u64 = 4_000;
+/// One operation on pool state: from the call to the answer (the seed's 5-second bound).
+pub const OPERATION_MS: u64 = 5_000;
+/// A further wait for the disk of an operation that was already taken into a transaction.
+pub const COMMIT_GRACE_MS: u64 = 5_000;
+/// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
+pub const PASS_PERIOD_MS: u64 = 1_000;
+/// A fire later than this is missed, not late.
+pub const FIRE_LATE_MS: u64 = 10_000;
+/// The wall clock may run ahead of the boot clock by this much before expiry is held back.
+pub const CLOCK_JUMP_MS: u64 = 5_000;
+
+/// Changes in one transaction: a commit of 1,024 took 17 ms, of 256 about 5 ms.
+pub const BATCH_CHANGES_MAX: usize = 256;
+/// Bytes written in one transaction before the rest waits for the next.
+pub const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Requests that may wait for the writer; beyond it the store is overloaded and says so.
+pub const WRITER_QUEUE_MAX: usize = 16_384;
+/// Claims in one change, so that a pass never holds the writer for long.
+pub const CLAIMS_PER_CHANGE_MAX: usize = 16;
+/// Rows of maintenance in one change; the rest follows in the next pass.
+pub const MAINTENANCE_ROWS_MAX: usize = 256;
+/// Closed entries kept for each pool.
+pub const CLOSED_KEPT_MAX: usize = 100;
+/// The daemon death at which a step is not run again: it may be what kills them.
+pub const DAEMON_DEATHS_MAX: u32 = 5;
+/// Feed rows kept, and how long.
+pub const FEED_ROWS_MAX: u64 = 100_000;
+/// Age of the oldest feed row kept.
+pub const FEED_AGE_MS: u64 = 3_600_000;
+/// How long an idempotency key is remembered.
+pub const IDEMPOTENCY_AGE_MS: u64 = 24 * 3_600_000;
+/// Length of an idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+/// Skipped fires kept in memory while the store is down; beyond it a count for each job and reason.
+pub const SKIPPED_IN_MEMORY_MAX: usize = 10_000;
+
+/// Bytes of a job, slot pool or step name.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Bytes of a node name: a file name and a socket name are made of it.
+pub const NODE_NAME_BYTES_MAX: usize = 63;
+/// Slots of a slot pool, and its longest queue.
+pub const SLOTS_MAX: u32 = 10_000;
+/// Characters of the note of a pause.
+pub const NOTE_CHARS_MAX: usize = 500;
+/// Longest pause with an end: 30 days.
+pub const PAUSE_SECONDS_MAX: u64 = 2_592_000;
+/// Bytes of the reason text stored with an attempt.
+pub const REASON_BYTES_MAX: usize = 2_048;
+/// Queued entries that `GET /pools` shows unless asked for more.
+pub const QUEUED_SHOWN_DEFAULT: usize = 200;
+/// Items of one page of a list.
+pub const PAGE_MAX: usize = 500;
+/// Items of one page of a list when nothing is asked.
+pub const PAGE_DEFAULT: usize = 50;
+/// Bytes of a log in one answer.
+pub const LOG_CHUNK_MAX: u64 = 1 << 20;
+/// Bytes of one attempt's log; its last MiB is kept beyond that.
+pub const LOG_BYTES_MAX: u64 = 256 << 20;
+/// Lines that `verify` may leave in the log of its attempt.
+pub const VERIFY_LINES_MAX: usize = 64;
+/// Longest end of a dead daemon's process group before it is left to its lease.
+pub const STRANGER_KILL_MS: u64 = 10_000;
+/// Pipes that are still open this long after the group's end are closed.
+pub const PIPE_LINGER_MS: u64 = 5_000;
+/// A bincode record longer than this is damage, not data.
+pub const RECORD_BYTES_MAX: usize = 64 << 20;
+/// Shims that wait in advance, so that a claim and its identity are one commit.
+pub const WARM_SHIMS_MAX: usize = 4;
+/// Bytes of an envFile.
+pub const ENV_FILE_BYTES_MAX: u64 = 1 << 20;

@@ -1,0 +1,44 @@
+//! JSON that is kept byte for byte: checked once to be JSON, stored as text.
+
+use serde::{Deserialize, Serialize};
+
+/// A JSON document as text. Only [`JsonText::of`] and [`JsonText::parse`] make one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// The JSON of `value`.
+    pub fn of<T: Serialize>(value: &T) -> Result<JsonText, serde_json::Error> {
+        serde_json::to_string(value).map(JsonText)
+    }
+
+    /// Checks that `text` is one JSON document.
+    pub fn parse(text: &str) -> Result<JsonText, serde_json::Error> {
+        serde_json::from_str::<&serde_json::value::RawValue>(text)?;
+        Ok(JsonText(text.to_owned()))
+    }
+
+    /// Reads a typed value out of it.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_kept_as_written() {
+        let text = "{\"b\": 1.0,  \"a\": [1e3]}";
+        assert_eq!(JsonText::parse(text).unwrap().as_str(), text);
+        assert!(JsonText::parse("{").is_err());
+        assert!(JsonText::parse("1 2").is_err());
+    }
+}

@@ -1,0 +1,427 @@
+//! The command worker: opens the gate of a waiting process, watches it to its end, and judges the result.
+//!
+//! It knows nothing of the store: what it returns is recorded by the engine. An end from outside (cancel, replace, stop,
+//! lost lease) comes through a watch channel; the process group always ends before the result is known.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::environment;
+use super::log_file::LogWriter;
+use super::process::{
+    Exit, GroupEnd, NoFilter, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after, own_exe,
+    pump, records,
+};
+use crate::domain::slots::entry::reason;
+use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
+use crate::domain::workflow::definition::{CommandLine, CommandStep, Verify};
+use crate::words::limits;
+
+/// Why an execution is ended from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// Somebody asked; the sentence says who, or what replaces it.
+    Requested(String),
+    /// The daemon stops and its drain time is over.
+    DaemonStopped,
+    /// The lease is lost: SIGKILL must be out within this time.
+    LeaseLost {
+        /// Milliseconds until then.
+        kill_within_ms: u64,
+    },
+}
+
+/// Everything that one execution needs.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// What to run.
+    pub step: CommandStep,
+    /// The daemon's own variables.
+    pub marks: Vec<(String, String)>,
+    /// Where its output goes.
+    pub log: PathBuf,
+    /// The log's cap.
+    pub log_bytes_max: u64,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// The code, if there is one.
+    pub exit_code: Option<i32>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Bytes of the log.
+    pub log_bytes: u64,
+    /// Members of the group that do not end.
+    pub stuck: Vec<u32>,
+}
+
+/// The reading end of an execution's requests to end.
+pub type Stops = watch::Receiver<Option<Stop>>;
+
+/// Runs `plan` in `shim` to its end.
+pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
+    let writer = LogWriter::create(&plan.log, plan.log_bytes_max);
+    let mut log = Log { writer, sizes };
+    let script = plan.step.command.clone();
+    let ended = match launch(shim, &plan, &script).await {
+        Ok(running) => watch_command(running, &plan, stops, &mut log).await,
+        Err(sentence) => {
+            log.remark(&format!("{}: {sentence}", reason::LAUNCH_FAILED)).await;
+            Ended {
+                outcome: Outcome::Failed,
+                exit_code: Some(CODE_NOT_STARTED),
+                reason: Some(format!("{}: {sentence}", reason::LAUNCH_FAILED)),
+                log_bytes: 0,
+                stuck: Vec::new(),
+            }
+        }
+    };
+    let report = log.writer.finish().await;
+    if let Some(error) = &report.error {
+        tracing::warn!(missing_bytes = report.missing_bytes, cause = %error, "a log could not be written whole");
+    }
+    Ended { log_bytes: report.size, reason: ended.reason.map(|text| shorten(&text)), ..ended }
+}
+
+fn shorten(text: &str) -> String {
+    let mut end = text.len().min(limits::REASON_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text[..end].to_owned()
+}
+
+async fn launch(shim: Shim, plan: &Plan, script: &CommandLine) -> Result<Running, String> {
+    let (step, script, marks) = (plan.step.clone(), script.clone(), plan.marks.clone());
+    let resolved = tokio::task::spawn_blocking(move || environment::resolve(&step, &script, &marks)).await;
+    let spec = resolved.map_err(|error| error.to_string())??;
+    shim.launch(&spec).await.map_err(|failure| failure.message)
+}
+
+/// The log with its followers.
+struct Log {
+    writer: LogWriter,
+    sizes: watch::Sender<u64>,
+}
+
+impl Log {
+    async fn remark(&mut self, text: &str) {
+        self.writer.remark(text).await;
+        self.sizes.send_replace(self.writer.report().size);
+    }
+}
+
+/// Takes records to the log, the saved lines, or the daemon's own streams.
+struct Sink<'a> {
+    log: &'a mut Log,
+    saved: SavedLines,
+    capture_stdout: bool,
+    capture_stderr: bool,
+}
+
+impl OutputSink for Sink<'_> {
+    async fn write(&mut self, tagged: &[u8]) {
+        self.saved.feed(tagged);
+        if self.capture_stdout && self.capture_stderr {
+            self.log.writer.write(tagged).await;
+        } else {
+            let kept = self.pass_through(tagged);
+            self.log.writer.write(&kept).await;
+        }
+        self.log.sizes.send_replace(self.log.writer.report().size);
+    }
+}
+
+impl Sink<'_> {
+    /// Writes what is not captured to the daemon's own streams; what is left goes to the log.
+    fn pass_through(&self, tagged: &[u8]) -> Vec<u8> {
+        let mut kept = Vec::new();
+        for record in records(tagged) {
+            let (stream, whole) = match record.tag {
+                Tag::Line(stream) => (stream, true),
+                Tag::Piece(stream) => (stream, false),
+                Tag::Remark => continue,
+            };
+            let captured = match stream {
+                Stream::Stdout => self.capture_stdout,
+                Stream::Stderr => self.capture_stderr,
+            };
+            if captured {
+                record.append_to(&mut kept);
+            } else {
+                let end: &[u8] = if whole { b"\n" } else { b"" };
+                write_own(stream, &[record.payload, end].concat());
+            }
+        }
+        kept
+    }
+}
+
+fn write_own(stream: Stream, bytes: &[u8]) {
+    use std::io::Write;
+    let written = match stream {
+        Stream::Stdout => std::io::stdout().lock().write_all(bytes),
+        Stream::Stderr => std::io::stderr().lock().write_all(bytes),
+    };
+    if let Err(error) = written {
+        tracing::debug!(cause = %error, "uncaptured output could not be passed on");
+    }
+}
+
+/// What ended the wait for the command.
+enum Seen {
+    Exited(Exit),
+    TimedOut,
+    Stopped(Stop),
+    /// The exit status is lost.
+    Unknown(String),
+}
+
+async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log: &mut Log) -> Ended {
+    let step = &plan.step;
+    let limit = step.execution_timeout_ms.map(Duration::from_millis);
+    let (seen, end, report, saved) = {
+        let mut sink = Sink {
+            log,
+            saved: SavedLines::new(step.save_limit as usize),
+            capture_stdout: step.capture_stdout,
+            capture_stderr: step.capture_stderr,
+        };
+        let (seen, end, report) = with_output(&mut running, &mut sink, async |running| {
+            let seen = wait(running, limit, &mut stops).await;
+            let end = end_group(running, &seen, step.kill_timeout_ms, &mut stops).await;
+            (seen, end)
+        })
+        .await;
+        (seen, end, report, sink.saved)
+    };
+    let stuck = stuck_of(end);
+    let wrote = |bytes: u64, stream| bytes > 0 || saved.produced(stream);
+    let ended = match seen {
+        Seen::Exited(exit) => {
+            let command = CommandEnd {
+                code: exit.code,
+                wrote_stdout: wrote(report.stdout_bytes, Stream::Stdout),
+                wrote_stderr: wrote(report.stderr_bytes, Stream::Stderr),
+            };
+            judge(plan, command, stops, log).await
+        }
+        Seen::TimedOut => ended_by(
+            Outcome::TimedOut,
+            Some(CODE_TIMEOUT),
+            format!("execution timeout of {} s", seconds(step.execution_timeout_ms.unwrap_or(0))),
+        ),
+        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),
+    };
+    Ended { stuck, ..ended }
+}
+
+/// Runs `work` while the output of `running` is pumped into `sink`; pipes that stay open are closed after a while.
+async fn with_output<A, B>(
+    running: &mut Running,
+    sink: &mut Sink<'_>,
+    work: impl AsyncFnOnce(&mut Running) -> (A, B),
+) -> (A, B, PumpReport) {
+    let Some(output) = running.take_output() else {
+        let (first, second) = work(running).await;
+        return (first, second, PumpReport::default());
+    };
+    let close = CancellationToken::new();
+    let mut filter = NoFilter;
+    let mut pumping = std::pin::pin!(pump(output, &mut filter, sink, &close));
+    let mut report = None;
+    let (first, second) = {
+        let mut working = std::pin::pin!(work(running));
+        loop {
+            tokio::select! {
+                done = &mut working => break done,
+                all = &mut pumping, if report.is_none() => report = Some(all),
+            }
+        }
+    };
+    if report.is_none() {
+        let linger = Duration::from_millis(limits::PIPE_LINGER_MS);
+        if let Ok(all) = tokio::time::timeout(linger, &mut pumping).await {
+            report = Some(all);
+        }
+    }
+    let report = match report {
+        Some(report) => report,
+        None => {
+            close.cancel();
+            pumping.await
+        }
+    };
+    (first, second, report)
+}
+
+async fn wait(running: &Running, limit: Option<Duration>, stops: &mut Stops) -> Seen {
+    let timeout = async {
+        match limit {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        exit = running.wait_exit() => match exit {
+            Ok(exit) => Seen::Exited(exit),
+            Err(error) => Seen::Unknown(error.to_string()),
+        },
+        () = timeout => Seen::TimedOut,
+        stop = next_stop(stops) => Seen::Stopped(stop),
+    }
+}
+
+async fn next_stop(stops: &mut Stops) -> Stop {
+    loop {
+        if let Some(stop) = stops.borrow_and_update().clone() {
+            return stop;
+        }
+        if stops.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Ends the group; a lease that is lost meanwhile shortens the time until SIGKILL.
+async fn end_group(running: &mut Running, seen: &Seen, kill_timeout_ms: u64, stops: &mut Stops) -> GroupEnd {
+    let patience = match seen {
+        Seen::Stopped(Stop::LeaseLost { kill_within_ms }) => kill_timeout_ms.min(*kill_within_ms),
+        Seen::Exited(_) | Seen::TimedOut | Seen::Unknown(_) | Seen::Stopped(_) => kill_timeout_ms,
+    };
+    let lease_lost = async {
+        loop {
+            if stops.changed().await.is_err() {
+                return std::future::pending::<u64>().await;
+            }
+            if let Some(Stop::LeaseLost { kill_within_ms }) = *stops.borrow_and_update() {
+                return kill_within_ms;
+            }
+        }
+    };
+    let shortened = tokio::select! {
+        end = running.end_group(Duration::from_millis(patience)) => return end,
+        within = lease_lost => within,
+    };
+    running.end_group(Duration::from_millis(shortened.min(patience))).await
+}
+
+fn stuck_of(end: GroupEnd) -> Vec<u32> {
+    match end {
+        GroupEnd::Gone => Vec::new(),
+        GroupEnd::WillNotEnd { pids } => pids,
+    }
+}
+
+fn seconds(ms: u64) -> String {
+    if ms.is_multiple_of(1_000) { (ms / 1_000).to_string() } else { format!("{}.{:03}", ms / 1_000, ms % 1_000) }
+}
+
+fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
+    Ended { outcome, exit_code, reason: Some(reason), log_bytes: 0, stuck: Vec::new() }
+}
+
+fn stopped(stop: &Stop) -> Ended {
+    match stop {
+        Stop::Requested(sentence) => ended_by(Outcome::Cancelled, None, sentence.clone()),
+        Stop::DaemonStopped => ended_by(Outcome::Lost, None, reason::DAEMON_STOPPED.to_owned()),
+        Stop::LeaseLost { .. } => ended_by(Outcome::Lost, None, "pool lease lost".to_owned()),
+    }
+}
+
+async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) -> Ended {
+    if let Some(sentence) = attempt::failure_of(plan.step.fails_when, command) {
+        return ended_by(Outcome::Failed, Some(command.code), sentence);
+    }
+    let success = Ended {
+        outcome: Outcome::Succeeded,
+        exit_code: Some(command.code),
+        reason: None,
+        log_bytes: 0,
+        stuck: Vec::new(),
+    };
+    match &plan.step.verify {
+        None => success,
+        Some(verify) => verify_result(plan, verify, command.code, stops, log).await.unwrap_or(success),
+    }
+}
+
+/// `None` when `verify` agrees.
+async fn verify_result(
+    plan: &Plan,
+    verify: &Verify,
+    code: i32,
+    mut stops: Stops,
+    log: &mut Log,
+) -> Option<Ended> {
+    let mut with_code = plan.clone();
+    with_code.marks.push(("DUCTOR_EXIT_CODE".to_owned(), code.to_string()));
+    let script = verify.command.clone();
+    let shim = match Shim::spawn(&own_exe()) {
+        Ok(shim) => shim,
+        Err(error) => return Some(verify_failed(Some(code), &format!("could not start: {error}"), "")),
+    };
+    let mut running = match launch(shim, &with_code, &script).await {
+        Ok(running) => running,
+        Err(sentence) => return Some(verify_failed(Some(code), &format!("could not start: {sentence}"), "")),
+    };
+    let (seen, end, saved) = {
+        let mut sink = VerifySink { saved: SavedLines::new(limits::VERIFY_LINES_MAX) };
+        let Some(output) = running.take_output() else { return Some(verify_failed(Some(code), "has no output", "")) };
+        let close = CancellationToken::new();
+        let closer = close.clone();
+        let reading = tokio::spawn(async move {
+            pump(output, &mut NoFilter, &mut sink, &closer).await;
+            sink.saved
+        });
+        let seen = wait(&running, Some(Duration::from_millis(verify.timeout_ms)), &mut stops).await;
+        let end = end_group(&mut running, &seen, plan.step.kill_timeout_ms, &mut stops).await;
+        let saved = close_after(reading, &close, Duration::from_millis(limits::PIPE_LINGER_MS)).await;
+        (seen, end, saved)
+    };
+    let text = saved.map(|saved| verify_text(&saved)).unwrap_or_default();
+    for line in text.lines() {
+        log.remark(&format!("verify: {line}")).await;
+    }
+    let ended = match seen {
+        Seen::Exited(Exit { code: 0 }) => return None,
+        Seen::Exited(exit) => verify_failed(Some(code), &attempt::code_sentence(exit.code), &text),
+        Seen::TimedOut => {
+            let why = format!("timeout of {} s", seconds(verify.timeout_ms));
+            verify_failed(Some(CODE_TIMEOUT), &why, &text)
+        }
+        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Unknown(cause) => verify_failed(Some(code), &cause, &text),
+    };
+    Some(Ended { stuck: stuck_of(end), ..ended })
+}
+
+fn verify_text(saved: &SavedLines) -> String {
+    let mut text = saved.text(Stream::Stdout);
+    text.push_str(&saved.text(Stream::Stderr));
+    text
+}
+
+fn verify_failed(code: Option<i32>, why: &str, text: &str) -> Ended {
+    let text = text.trim_end();
+    let reason = if text.is_empty() { format!("verify: {why}") } else { format!("verify: {why}: {text}") };
+    ended_by(Outcome::Failed, code, reason)
+}
+
+struct VerifySink {
+    saved: SavedLines,
+}
+
+impl OutputSink for VerifySink {
+    async fn write(&mut self, tagged: &[u8]) {
+        self.saved.feed(tagged);
+    }
+}

@@ -1,0 +1,7 @@
+//! Workers: one file per kind of step. `process/` is what the command worker stands on; none of them names the store.
+
+pub mod command;
+pub mod environment;
+pub mod log_file;
+pub mod process;
+pub mod shim;
