@@ -3,9 +3,12 @@
 //! Floors, from the bottom: `words` and `os`; `domain` and `config`; `store`; `engine`, `worker` and `daemon`; `http`
 //! and `cli`. Imports go strictly down; `ARCHITECTURE.md` walks through a job from due to recorded.
 
+pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod domain;
 pub mod engine;
+pub mod http;
 pub mod os;
 pub mod store;
 pub mod words;

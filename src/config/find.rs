@@ -50,10 +50,7 @@ impl Search {
             .filter(|path| path.is_absolute())
             .cloned()
             .or_else(|| given(self.home.as_ref()).map(|home| home.join(".config")));
-        let mut places = vec![
-            PathBuf::from("ductor.yaml"),
-            PathBuf::from("config/ductor.yaml"),
-        ];
+        let mut places = vec![PathBuf::from("ductor.yaml"), PathBuf::from("config/ductor.yaml")];
         places.extend(own.map(|folder| folder.join("ductor/ductor.yaml")));
         places.push(PathBuf::from("/etc/ductor/ductor.yaml"));
         places
@@ -76,11 +73,7 @@ mod tests {
             xdg_config_home: Some(xdg.into()),
             home: Some("/home/ann".into()),
         };
-        let here: &[&str] = &[
-            "ductor.yaml",
-            "config/ductor.yaml",
-            "/etc/ductor/ductor.yaml",
-        ];
+        let here: &[&str] = &["ductor.yaml", "config/ductor.yaml", "/etc/ductor/ductor.yaml"];
         for (search, there, expected) in [
             (search("a.yaml", "b.yaml", ""), here, "a.yaml"),
             (search("", "b.yaml", ""), here, "b.yaml"),

@@ -82,10 +82,7 @@ fn bombs_are_refused() {
         ("{a: ".repeat(100_000), "nesting"),
         ("a:\n".to_owned() + &"? ".repeat(5000), "error"),
         ("x".repeat(FILE_BYTES_MAX + 1), "4 MiB"),
-        (
-            "[".to_owned() + &"a,".repeat(1_000_000) + "]",
-            "values are more",
-        ),
+        ("[".to_owned() + &"a,".repeat(1_000_000) + "]", "values are more"),
     ] {
         let drawn = refusal(&text);
         assert!(drawn.contains(expected), "{drawn}");
@@ -109,9 +106,7 @@ fn what_is_inherited_by_many_is_bounded() {
 
 #[test]
 fn many_faults_are_a_page() {
-    let unknown: String = (0..100_000)
-        .map(|key| format!("unknown{key}: 1\n"))
-        .collect();
+    let unknown: String = (0..100_000).map(|key| format!("unknown{key}: 1\n")).collect();
     let duplicates = "a: 1\n".repeat(100_000);
     for text in [unknown, duplicates] {
         assert!(refusal(&text).contains("more faults are not shown"));

@@ -7,9 +7,7 @@ use std::rc::Rc;
 
 use super::fault::{Fault, Place, shown};
 use super::keys::Section;
-use super::model::{
-    CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig,
-};
+use super::model::{CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig};
 use super::reading::{Field, Fields, Reading};
 use super::schedule_text::ScheduleCheck;
 use super::tree::{Node, Value};
@@ -200,8 +198,7 @@ impl LayerReader<'_, '_> {
                 continue;
             }
             if !seen.insert(key.clone()) {
-                let message =
-                    self.text(&format!("environment key '{}' is given twice", shown(&key)));
+                let message = self.text(&format!("environment key '{}' is given twice", shown(&key)));
                 self.reading.error("config/duplicate-key", &key_at, message);
                 continue;
             }
@@ -268,9 +265,7 @@ impl LayerReader<'_, '_> {
         let Some(fields) = self.reading.fields(&field.node, Section::ResourceLimits) else {
             return ResourceLimitsConfig::default();
         };
-        let fields = fields
-            .with_subject(self.subject)
-            .with_path("resourceLimits.");
+        let fields = fields.with_subject(self.subject).with_path("resourceLimits.");
         ResourceLimitsConfig {
             cpu_seconds: self.resource_count(&fields, "cpuSeconds"),
             memory_bytes: self.resource_size(&fields, "memory", MIB, "must be at least 1MiB"),
@@ -287,9 +282,7 @@ impl LayerReader<'_, '_> {
             "resourceLimits.{word}: must be between 1 and {}",
             u32::MAX
         ));
-        self.reading
-            .count(&field, 1..=u32::MAX, &text)
-            .map(u64::from)
+        self.reading.count(&field, 1..=u32::MAX, &text).map(u64::from)
     }
 
     fn resource_size(&mut self, fields: &Fields, word: &str, min: u64, why: &str) -> Option<u64> {
@@ -350,11 +343,7 @@ impl LayerReader<'_, '_> {
             layer.slot_pool = Some(self.slot_pool(&field));
         }
         let options = ["poolSlots", "queuePriority", "queueTimeout"].map(|word| fields.get(word));
-        layer.first_option_at = options
-            .iter()
-            .flatten()
-            .next()
-            .map(|field| field.key_at.clone());
+        layer.first_option_at = options.iter().flatten().next().map(|field| field.key_at.clone());
         let [slots, priority, queue_timeout] = options;
         if let Some(field) = slots {
             let text = self.text("poolSlots must be at least 1");
@@ -406,12 +395,7 @@ impl LayerReader<'_, '_> {
         Some(CommandConfig::Shell(text))
     }
 
-    fn command_list(
-        &mut self,
-        field: &Field,
-        items: &[Rc<Node>],
-        empty: &str,
-    ) -> Option<CommandConfig> {
+    fn command_list(&mut self, field: &Field, items: &[Rc<Node>], empty: &str) -> Option<CommandConfig> {
         if items.len() > ENTRIES_MAX {
             let message = format!("{} has more than {ENTRIES_MAX} items", field.label);
             self.reading.error("config/too-large", field.at(), message);
@@ -425,16 +409,12 @@ impl LayerReader<'_, '_> {
             if word.contains("${") {
                 let message = self.text("`${…}` in a command list reaches the program as it is");
                 let fault = Fault::warning("lint/shell-variable", &item.at, message);
-                let help =
-                    "no shell reads a list: write the command as one text, or use `environment`";
+                let help = "no shell reads a list: write the command as one text, or use `environment`";
                 self.reading.report(fault.with_help(help));
             }
             words.push(word);
         }
-        if words
-            .first()
-            .is_none_or(|program| program.trim().is_empty())
-        {
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
             self.reading.error("config/bad-value", field.at(), empty);
             return None;
         }
@@ -446,6 +426,5 @@ impl LayerReader<'_, '_> {
 fn is_environment_key(key: &str) -> bool {
     !key.is_empty()
         && key.len() <= 1024
-        && !key
-            .contains(|letter: char| letter == '=' || letter.is_whitespace() || letter.is_control())
+        && !key.contains(|letter: char| letter == '=' || letter.is_whitespace() || letter.is_control())
 }

@@ -135,20 +135,14 @@ jobs:
 ";
     let config = good(text);
     let job = &config.jobs[0];
-    assert_eq!(
-        job.command,
-        CommandConfig::Shell("echo ${X} ${UNSET}".to_owned())
-    );
+    assert_eq!(job.command, CommandConfig::Shell("echo ${X} ${UNSET}".to_owned()));
     assert_eq!(job.shell, PathBuf::from("/bin/${X}"));
     assert_eq!(job.working_directory, Some(PathBuf::from("/srv/x/work")));
     assert_eq!(job.env_file, Some(PathBuf::from("env")));
     assert_eq!(job.environment[0].value, "a: [b]");
     assert_eq!(job.environment[1].value, "${X}");
     let verify = job.verify.as_ref().unwrap();
-    assert_eq!(
-        verify.command,
-        CommandConfig::Shell("test ${UNSET}".to_owned())
-    );
+    assert_eq!(verify.command, CommandConfig::Shell("test ${UNSET}".to_owned()));
     for (keys, expected) in [
         (
             "workingDirectory: a/${UNSET}/b",
@@ -165,8 +159,7 @@ jobs:
     ] {
         assert_eq!(job_faults(keys), [expected], "{keys}");
     }
-    let (_, warnings) =
-        loaded(&[("a.yaml", "jobs: [{name: j, command: [echo, '${X}']}]")]).unwrap();
+    let (_, warnings) = loaded(&[("a.yaml", "jobs: [{name: j, command: [echo, '${X}']}]")]).unwrap();
     assert_eq!(warnings[0].code, "lint/shell-variable");
     assert!(!warnings[0].is_error());
 }
@@ -176,18 +169,12 @@ fn job_keys_out_of_range() {
     for (keys, expected) in [
         ("shell: sh", "job 'j': shell must be an absolute path"),
         ("dayMatch: xor", "job 'j': dayMatch must be or or and"),
-        (
-            "timezone: Mars/Base",
-            "job 'j': unknown time zone 'Mars/Base'",
-        ),
+        ("timezone: Mars/Base", "job 'j': unknown time zone 'Mars/Base'"),
         (
             "concurrencyPolicy: forbid",
             "job 'j': concurrencyPolicy must be Allow, Forbid or Replace",
         ),
-        (
-            "executionTimeout: 0",
-            "job 'j': executionTimeout must be > 0",
-        ),
+        ("executionTimeout: 0", "job 'j': executionTimeout must be > 0"),
         (
             "killTimeout: 3601",
             "job 'j': killTimeout must be between 0 and 3600",
@@ -284,10 +271,7 @@ fn names_of_jobs() {
             "jobs: [{name: a/b, command: c}]",
             vec!["1:15 job name must have 1 to 128 bytes and no control character, `/` or `#`"],
         ),
-        (
-            "jobs: [{name: a}]",
-            vec!["1:15 job 'a': command is missing"],
-        ),
+        ("jobs: [{name: a}]", vec!["1:15 job 'a': command is missing"]),
         (
             "jobs: [{name: a, command: []}]",
             vec!["1:27 job 'a': command is empty"],

@@ -9,8 +9,8 @@ use super::fault::{Fault, Place, shown};
 use super::job_layer::{JobLayer, LayerReader, SlotsLayer, VerifyLayer, WantedSlotPool};
 use super::keys::Section;
 use super::model::{
-    CommandConfig, ConcurrencyPolicy, EnvironmentEntry, FailsWhenConfig, JobConfig,
-    ResourceLimitsConfig, SlotsConfig, VerifyConfig,
+    CommandConfig, ConcurrencyPolicy, EnvironmentEntry, FailsWhenConfig, JobConfig, ResourceLimitsConfig,
+    SlotsConfig, VerifyConfig,
 };
 use super::reading::{Field, Fields, Reading};
 use super::schedule_text::{RawSchedule, ScheduleCheck};
@@ -217,9 +217,7 @@ impl RawJob {
                 .unwrap_or_else(|| "/bin/sh".into()),
             environment: merged(&base.environment, own.environment),
             env_file: own.env_file.or_else(|| base.env_file.clone()),
-            working_directory: own
-                .working_directory
-                .or_else(|| base.working_directory.clone()),
+            working_directory: own.working_directory.or_else(|| base.working_directory.clone()),
             user: own.user.or_else(|| base.user.clone()),
             group: own.group.or_else(|| base.group.clone()),
             resource_limits: limits(&own.resource_limits, &base.resource_limits),
@@ -228,10 +226,7 @@ impl RawJob {
                 .or(base.concurrency_policy)
                 .unwrap_or(ConcurrencyPolicy::Allow),
             execution_timeout_ms: own.execution_timeout_ms.or(base.execution_timeout_ms),
-            kill_timeout_ms: own
-                .kill_timeout_ms
-                .or(base.kill_timeout_ms)
-                .unwrap_or(30_000),
+            kill_timeout_ms: own.kill_timeout_ms.or(base.kill_timeout_ms).unwrap_or(30_000),
             capture_stdout: own.capture_stdout.or(base.capture_stdout).unwrap_or(true),
             capture_stderr: own.capture_stderr.or(base.capture_stderr).unwrap_or(true),
             save_limit: own.save_limit.or(base.save_limit).unwrap_or(4096),
@@ -239,14 +234,8 @@ impl RawJob {
                 let (own, base) = (&own.fails_when, &base.fails_when);
                 FailsWhenConfig {
                     nonzero_return: own.nonzero_return.or(base.nonzero_return).unwrap_or(true),
-                    produces_stdout: own
-                        .produces_stdout
-                        .or(base.produces_stdout)
-                        .unwrap_or(false),
-                    produces_stderr: own
-                        .produces_stderr
-                        .or(base.produces_stderr)
-                        .unwrap_or(false),
+                    produces_stdout: own.produces_stdout.or(base.produces_stdout).unwrap_or(false),
+                    produces_stderr: own.produces_stderr.or(base.produces_stderr).unwrap_or(false),
                     always: own.always.or(base.always).unwrap_or(false),
                 }
             },
@@ -330,9 +319,7 @@ impl RawJob {
             slot_pool: name.value.clone(),
             slots: slots.map_or(1, |slots| slots.value),
             priority: priority.or(base.priority).unwrap_or(0),
-            queue_timeout_ms: queue_timeout_ms
-                .or(base.queue_timeout_ms)
-                .unwrap_or(3_600_000),
+            queue_timeout_ms: queue_timeout_ms.or(base.queue_timeout_ms).unwrap_or(3_600_000),
         })
     }
 }
@@ -351,10 +338,7 @@ pub(super) fn text_bytes(job: &JobConfig) -> usize {
         .sum();
     let texts = [&job.timezone, &job.user, &job.group];
     command(&job.command)
-        + job
-            .verify
-            .as_ref()
-            .map_or(0, |verify| command(&verify.command))
+        + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
         + environment
         + texts.into_iter().flatten().map(String::len).sum::<usize>()
         + path(&job.shell)

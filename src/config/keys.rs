@@ -4,8 +4,7 @@
 //! `words`, and a reader asks for it. A word of neither list is an unknown key.
 
 use Section::{
-    Document, Job, Logging, Node, ResourceLimits, Retention, RetentionLogs, Schedule, Server,
-    SlotPool, State,
+    Document, Job, Logging, Node, ResourceLimits, Retention, RetentionLogs, Schedule, Server, SlotPool, State,
 };
 
 /// A kind of map in the document.
@@ -164,14 +163,7 @@ impl Section {
             Node => &["name"],
             SlotPool => &["slots", "maxQueued"],
             Self::Defaults | Job => JOB,
-            Schedule => &[
-                "second",
-                "minute",
-                "hour",
-                "dayOfMonth",
-                "month",
-                "dayOfWeek",
-            ],
+            Schedule => &["second", "minute", "hour", "dayOfMonth", "month", "dayOfWeek"],
             Self::EnvironmentItem => &["key", "value"],
             ResourceLimits => &[
                 "cpuSeconds",
@@ -181,12 +173,7 @@ impl Section {
                 "fileSize",
                 "core",
             ],
-            Self::FailsWhen => &[
-                "nonzeroReturn",
-                "producesStdout",
-                "producesStderr",
-                "always",
-            ],
+            Self::FailsWhen => &["nonzeroReturn", "producesStdout", "producesStderr", "always"],
             Self::Verify => &["command", "timeout"],
             Retention => &["runs", "age", "logs"],
             RetentionLogs => &["age", "bytes"],
@@ -225,11 +212,7 @@ impl Section {
             .iter()
             .filter(|(section, _, _)| *section == self.family())
             .map(|(_, later, _)| *later);
-        let words = self
-            .words()
-            .iter()
-            .copied()
-            .filter(|known| self.knows(known));
+        let words = self.words().iter().copied().filter(|known| self.knows(known));
         nearest(word, words.chain(later)).map(|known| format!("did you mean `{known}`?"))
     }
 }
@@ -266,10 +249,7 @@ mod tests {
     #[test]
     fn no_word_is_in_both_lists_and_none_twice() {
         for (index, (section, word, name)) in LATER.iter().enumerate() {
-            assert!(
-                !section.words().contains(word),
-                "{word} is read and refused"
-            );
+            assert!(!section.words().contains(word), "{word} is read and refused");
             assert!(name.ends_with(word));
             assert!(
                 LATER[..index]

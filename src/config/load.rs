@@ -23,14 +23,7 @@ use super::tree::{self, Node};
 const JOBS_TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Sections that describe one daemon and hence stand in one file only.
-const SINGLE: [&str; 6] = [
-    "server",
-    "state",
-    "node",
-    "retention",
-    "shutdown",
-    "logging",
-];
+const SINGLE: [&str; 6] = ["server", "state", "node", "retention", "shutdown", "logging"];
 
 /// The configuration with its warnings, or everything that is wrong.
 pub fn load(
@@ -39,11 +32,7 @@ pub fn load(
     overrides: &Overrides,
     schedules: &dyn ScheduleCheck,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
-    let names: Vec<Arc<str>> = sources
-        .files
-        .iter()
-        .map(|source| source.name.clone())
-        .collect();
+    let names: Vec<Arc<str>> = sources.files.iter().map(|source| source.name.clone()).collect();
     let documents = structure(sources).map_err(|faults| ordered(faults, &names))?;
     let mut loading = Loading {
         sources,
@@ -167,11 +156,9 @@ impl Loading<'_> {
         let mut raw = RawJobs::default();
         for (file, fields) in documents {
             let mut reading = self.reading(*file);
-            let defaults = fields
-                .get("defaults")
-                .map_or_else(JobLayer::default, |field| {
-                    read_defaults(&mut reading, schedules, slot_pools, &field)
-                });
+            let defaults = fields.get("defaults").map_or_else(JobLayer::default, |field| {
+                read_defaults(&mut reading, schedules, slot_pools, &field)
+            });
             if let Some(field) = fields.get("jobs") {
                 raw.read(&mut reading, schedules, *file, &field, &Rc::new(defaults));
             }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use super::render::{Paint, render};
 use super::{
-    CapacityRaise, Config, Fault, LogFormat, Override, Overrides, ScheduleCheck, ScheduleFault,
-    Sources, StateMode, load,
+    CapacityRaise, Config, Fault, LogFormat, Override, Overrides, ScheduleCheck, ScheduleFault, Sources,
+    StateMode, load,
 };
 
 /// Knows two zones, counts fields, and dislikes the letter `x`.
@@ -84,10 +84,7 @@ fn lines(faults: &[Fault]) -> Vec<String> {
                 .help
                 .as_ref()
                 .map_or_else(String::new, |help| format!(" [{help}]"));
-            format!(
-                "{}:{} {}{help}",
-                fault.at.line, fault.at.column, fault.message
-            )
+            format!("{}:{} {}{help}", fault.at.line, fault.at.column, fault.message)
         })
         .collect()
 }
@@ -237,10 +234,7 @@ fn sections_of_the_daemon_are_checked() {
             "server: {allowedOrigins: ['*']}",
             "an entry of `server.allowedOrigins` must be an origin",
         ),
-        (
-            "server: {maxBodyBytes: 1}",
-            "server.maxBodyBytes must be between",
-        ),
+        ("server: {maxBodyBytes: 1}", "server.maxBodyBytes must be between"),
         (
             "server: {maxBodyBytes: 1 banana}",
             "`server.maxBodyBytes` must be a size",
@@ -259,10 +253,7 @@ fn sections_of_the_daemon_are_checked() {
             "state.path cannot begin with `~` [write ${HOME} instead]",
         ),
         ("state: {path: ''}", "`state.path` is empty"),
-        (
-            "state:\npools: {w: {slots: 1}}",
-            "pools require durable state",
-        ),
+        ("state:\npools: {w: {slots: 1}}", "pools require durable state"),
         (
             "state: {path: }\npools: {w: {slots: 1}}",
             "pools require durable state",
@@ -282,17 +273,13 @@ fn sections_of_the_daemon_are_checked() {
             "shutdown: {drainTimeout: 1e9}",
             "shutdown.drainTimeout must be between 0 and 24h",
         ),
-        (
-            "node: {name: a}\nnode: {name: b}",
-            "2:1 duplicate key `node`",
-        ),
+        ("node: {name: a}\nnode: {name: b}", "2:1 duplicate key `node`"),
     ] {
         let found = faults(text);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(expected), "{found:?}");
     }
-    let found =
-        loaded(&[("a.yaml", "node: {name: a}"), ("b.yaml", "node: {name: b}")]).unwrap_err();
+    let found = loaded(&[("a.yaml", "node: {name: a}"), ("b.yaml", "node: {name: b}")]).unwrap_err();
     assert_eq!(found[0].message, "`node` stands in two files");
 }
 
@@ -320,15 +307,12 @@ jobs:
     poolSlots: 2
 ";
     let found = faults(text);
-    let places: Vec<&str> = found
-        .iter()
-        .map(|line| line.split(' ').next().unwrap())
-        .collect();
+    let places: Vec<&str> = found.iter().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(
         places,
         [
-            "1:18", "3:22", "4:18", "7:14", "8:11", "9:11", "11:17", "12:15", "13:23", "14:5",
-            "17:23", "18:12", "19:5"
+            "1:18", "3:22", "4:18", "7:14", "8:11", "9:11", "11:17", "12:15", "13:23", "14:5", "17:23",
+            "18:12", "19:5"
         ],
         "{found:#?}"
     );
@@ -342,11 +326,7 @@ fn f3_an_unquoted_star() {
             "4:15",
             "put it in quotes: \"*/30 * * * sat\"",
         ),
-        (
-            "schedule: * * * * *",
-            "4:15",
-            "put it in quotes: \"* * * * *\"",
-        ),
+        ("schedule: * * * * *", "4:15", "put it in quotes: \"* * * * *\""),
         ("schedule: *", "4:15", "put it in quotes: \"*\""),
         ("schedule: @daily", "4:15", "put it in quotes: \"@daily\""),
         ("schedule: {minute: */5}", "4:24", "must stand in quotes"),

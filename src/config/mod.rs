@@ -50,15 +50,13 @@ pub use find::Search;
 pub use jobs::JOBS_MAX;
 pub use load::load;
 pub use model::{
-    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
-    FailsWhenConfig, JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
-    ResourceLimitsConfig, RetentionConfig, ScheduleText, ServerConfig, ShutdownConfig,
-    SlotPoolConfig, SlotsConfig, StateConfig, StateMode, VerifyConfig,
+    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry, FailsWhenConfig,
+    JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, ResourceLimitsConfig,
+    RetentionConfig, ScheduleText, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig,
+    StateMode, VerifyConfig,
 };
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
 pub use substitute::Environment;
-#[cfg(test)]
-mod adhoc;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::fault::{Fault, Place};
 use super::model::Config;
 use super::sections::{
-    FORMAT_RULE, FORMATS, LEVEL_HELP, LEVEL_RULE, LISTEN_HELP, LISTEN_RULE, NODE_NAME_RULE,
-    is_level, is_node_name,
+    FORMAT_RULE, FORMATS, LEVEL_HELP, LEVEL_RULE, LISTEN_HELP, LISTEN_RULE, NODE_NAME_RULE, is_level,
+    is_node_name,
 };
 
 /// A value and the flag or variable that carried it, which a fault names.

@@ -125,9 +125,7 @@ impl Reading<'_> {
                 let message = format!("unknown key `{}` in {}", shown(&word), section.title());
                 let is_shown = self.faults.len() < WARNINGS_KEPT_MAX;
                 let help = is_shown.then(|| section.help(&word)).flatten();
-                self.report(
-                    Fault::error("config/unknown-key", &key.at, message).with_help_if(help),
-                );
+                self.report(Fault::error("config/unknown-key", &key.at, message).with_help_if(help));
             }
         }
         Some(Fields {
@@ -215,10 +213,7 @@ impl Reading<'_> {
             Some(("true" | "True" | "TRUE", true)) => Some(true),
             Some(("false" | "False" | "FALSE", true)) => Some(false),
             Some(_) | None => {
-                self.wrong_type(
-                    &format!("{} must be true or false", field.label),
-                    &field.node,
-                );
+                self.wrong_type(&format!("{} must be true or false", field.label), &field.node);
                 None
             }
         }
@@ -237,20 +232,15 @@ impl Reading<'_> {
             .filter(|(_, plain)| *plain)
             .and_then(|(text, _)| integer(text));
         let Some(number) = number else {
-            self.wrong_type(
-                &format!("{} must be a whole number", field.label),
-                &field.node,
-            );
+            self.wrong_type(&format!("{} must be a whole number", field.label), &field.node);
             return None;
         };
         if range.contains(&number) {
             return Some(number);
         }
-        let help = (*range.end() < i64::MAX)
-            .then(|| format!("allowed are {} to {}", range.start(), range.end()));
-        self.report(
-            Fault::error("config/out-of-range", field.at(), out_of_range).with_help_if(help),
-        );
+        let help =
+            (*range.end() < i64::MAX).then(|| format!("allowed are {} to {}", range.start(), range.end()));
+        self.report(Fault::error("config/out-of-range", field.at(), out_of_range).with_help_if(help));
         None
     }
 
@@ -327,9 +317,7 @@ impl Reading<'_> {
             }
             Err(fault) => {
                 let help = format!("the value {fault}");
-                self.report(
-                    Fault::error("config/out-of-range", field.at(), out_of_range).with_help(help),
-                );
+                self.report(Fault::error("config/out-of-range", field.at(), out_of_range).with_help(help));
                 None
             }
         }
@@ -417,12 +405,7 @@ impl Reading<'_> {
     }
 
     /// One of some words; anything else gets the given text.
-    pub(super) fn choice<T: Copy>(
-        &mut self,
-        field: &Field,
-        words: &[(&str, T)],
-        other: &str,
-    ) -> Option<T> {
+    pub(super) fn choice<T: Copy>(&mut self, field: &Field, words: &[(&str, T)], other: &str) -> Option<T> {
         let written = field.node.scalar().map_or("", |(text, _)| text);
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == written) {
             return Some(*value);
@@ -456,8 +439,7 @@ impl Reading<'_> {
     /// A part of a scalar, when the file shows it letter by letter; else the whole scalar.
     /// `start` and `end` are bytes of the scalar's text.
     pub(super) fn inside(&self, node: &Node, start: usize, end: usize) -> Place {
-        self.part(node, start, end)
-            .unwrap_or_else(|| node.at.clone())
+        self.part(node, start, end).unwrap_or_else(|| node.at.clone())
     }
 
     fn part(&self, node: &Node, start: usize, end: usize) -> Option<Place> {
@@ -484,11 +466,7 @@ fn integer(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let far = if text.starts_with('-') {
-        i64::MIN
-    } else {
-        i64::MAX
-    };
+    let far = if text.starts_with('-') { i64::MIN } else { i64::MAX };
     Some(text.parse().unwrap_or(far))
 }
 

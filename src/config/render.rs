@@ -99,14 +99,8 @@ fn cut<'s>(at: &Place, sources: &'s Sources) -> Option<Line<'s>> {
     // A byte order mark has no width but would be counted as a column.
     let mark = text.len() - text.trim_start_matches('\u{feff}').len();
     let text = &text[mark..];
-    let start = (at.span.start - line_start)
-        .saturating_sub(mark)
-        .min(text.len());
-    let end = at
-        .span
-        .end
-        .saturating_sub(line_start + mark)
-        .min(text.len());
+    let start = (at.span.start - line_start).saturating_sub(mark).min(text.len());
+    let end = at.span.end.saturating_sub(line_start + mark).min(text.len());
     let trimmed = text.trim_end().len();
     // A span over several lines is marked on its first; an empty one marks the next character.
     let end = end.min(trimmed.max(start)).max(start);

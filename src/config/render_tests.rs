@@ -5,11 +5,7 @@ use super::{Fault, Paint, Place, Severity, Sources, render};
 
 fn drawn(text: &str, paint: Paint) -> String {
     let faults = loaded(&[("ductor.yaml", text)]).expect_err("a faulty configuration");
-    render(
-        &faults,
-        &Sources::in_memory(&[("ductor.yaml", text)]),
-        paint,
-    )
+    render(&faults, &Sources::in_memory(&[("ductor.yaml", text)]), paint)
 }
 
 #[test]
@@ -113,10 +109,7 @@ fn without_a_line_to_show() {
 
     let fault = Fault::error("config/bad-value", &Place::whole("--listen"), "no").with_help("so");
     let drawn = render(&[fault], &Sources::default(), Paint::Plain);
-    assert_eq!(
-        drawn,
-        "error[config/bad-value]: no\n--> --listen\n = help: so\n"
-    );
+    assert_eq!(drawn, "error[config/bad-value]: no\n--> --listen\n = help: so\n");
 }
 
 #[test]

@@ -90,14 +90,7 @@ impl RawSchedule {
         let mut text = String::new();
         let mut parts = Vec::new();
         let mut is_good = true;
-        for word in [
-            "second",
-            "minute",
-            "hour",
-            "dayOfMonth",
-            "month",
-            "dayOfWeek",
-        ] {
+        for word in ["second", "minute", "hour", "dayOfMonth", "month", "dayOfWeek"] {
             let given = fields.get(word);
             // Without it the schedule has no seconds at all, rather than a fire in each second.
             if word == "second" && given.is_none() {

@@ -77,10 +77,7 @@ fn server(reading: &mut Reading<'_>, field: &Field, server: &mut ServerConfig) {
     }
     if let Some(field) = fields.get("maxBodyBytes") {
         let text = "server.maxBodyBytes must be between 1KiB and 1GiB";
-        set(
-            &mut server.max_body_bytes,
-            reading.size(&field, KIB..=GIB, text),
-        );
+        set(&mut server.max_body_bytes, reading.size(&field, KIB..=GIB, text));
     }
     if let Some(field) = fields.get("requestTimeout") {
         let text = "server.requestTimeout must be between 100ms and 1h";
@@ -95,9 +92,7 @@ fn listen(reading: &mut Reading<'_>, field: &Field) -> Option<SocketAddr> {
     let text = reading.substituted(field)?;
     let address = text.parse().ok();
     if address.is_none() {
-        reading.report(
-            Fault::error("config/bad-value", field.at(), LISTEN_RULE).with_help(LISTEN_HELP),
-        );
+        reading.report(Fault::error("config/bad-value", field.at(), LISTEN_RULE).with_help(LISTEN_HELP));
     }
     address
 }
@@ -189,17 +184,11 @@ fn state(reading: &mut Reading<'_>, field: &Field, state: &mut StateConfig) {
             ("immediate", CapacityRaise::Immediate),
         ];
         let text = "state.capacityRaise must be drain or immediate";
-        set(
-            &mut state.capacity_raise,
-            reading.choice(&field, &words, text),
-        );
+        set(&mut state.capacity_raise, reading.choice(&field, &words, text));
     }
     if let Some(field) = fields.get("cacheBytes") {
         let text = "state.cacheBytes must be between 1MiB and 64GiB";
-        set(
-            &mut state.cache_bytes,
-            reading.size(&field, MIB..=64 * GIB, text),
-        );
+        set(&mut state.cache_bytes, reading.size(&field, MIB..=64 * GIB, text));
     }
     if let Some(field) = fields.get("network") {
         set(&mut state.network, reading.boolean(&field));
@@ -220,11 +209,7 @@ fn state_path(reading: &mut Reading<'_>, field: &Field) -> Option<PathBuf> {
     }
     let path = reading.path(field)?;
     if path.starts_with("~") || path.to_string_lossy().starts_with('~') {
-        let fault = Fault::error(
-            "config/bad-value",
-            field.at(),
-            "state.path cannot begin with `~`",
-        );
+        let fault = Fault::error("config/bad-value", field.at(), "state.path cannot begin with `~`");
         reading.report(fault.with_help("write ${HOME} instead"));
         return None;
     }
@@ -248,11 +233,8 @@ fn node(reading: &mut Reading<'_>, field: &Field, node: &mut NodeConfig) {
 }
 
 pub(super) fn is_node_name(name: &str) -> bool {
-    let is_inner =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
-    (1..=63).contains(&name.len())
-        && name.bytes().all(is_inner)
-        && !name.starts_with(['.', '_', '-'])
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
+    (1..=63).contains(&name.len()) && name.bytes().all(is_inner) && !name.starts_with(['.', '_', '-'])
 }
 
 fn retention(reading: &mut Reading<'_>, field: &Field, retention: &mut RetentionConfig) {
@@ -261,10 +243,7 @@ fn retention(reading: &mut Reading<'_>, field: &Field, retention: &mut Retention
     };
     if let Some(field) = fields.get("runs") {
         let text = "retention.runs must be between 1 and 1000000";
-        set(
-            &mut retention.runs,
-            reading.count(&field, 1..=1_000_000, text),
-        );
+        set(&mut retention.runs, reading.count(&field, 1..=1_000_000, text));
     }
     if let Some(field) = fields.get("age") {
         let text = "retention.age must be at least 1m";
@@ -314,18 +293,14 @@ fn logging(reading: &mut Reading<'_>, field: &Field, logging: &mut LoggingConfig
         match reading.text(&field) {
             Some(level) if is_level(&level) => logging.level = level,
             Some(_) => {
-                reading.report(
-                    Fault::error("config/bad-value", field.at(), LEVEL_RULE).with_help(LEVEL_HELP),
-                );
+                reading
+                    .report(Fault::error("config/bad-value", field.at(), LEVEL_RULE).with_help(LEVEL_HELP));
             }
             None => {}
         }
     }
     if let Some(field) = fields.get("format") {
-        set(
-            &mut logging.format,
-            reading.choice(&field, &FORMATS, FORMAT_RULE),
-        );
+        set(&mut logging.format, reading.choice(&field, &FORMATS, FORMAT_RULE));
     }
 }
 

@@ -64,10 +64,7 @@ fn pool_name_rules() {
         ("a.yaml", format!("pools:\n  w: {body}\n")),
         ("b.yaml", format!("pools:\n  w: {body}\n")),
     ];
-    let files: Vec<(&str, &str)> = clash
-        .iter()
-        .map(|(name, text)| (*name, text.as_str()))
-        .collect();
+    let files: Vec<(&str, &str)> = clash.iter().map(|(name, text)| (*name, text.as_str())).collect();
     let found = loaded(&files).unwrap_err();
     assert_eq!(found[0].message, "duplicate pool 'w'");
     assert_eq!(found[0].at.to_string(), "b.yaml:2:3");

@@ -96,8 +96,7 @@ fn duplicate(name: &str) -> String {
 
 /// C0 controls and DEL would break logs and terminals; everything else is allowed.
 fn is_name(name: &str) -> bool {
-    (1..=NAME_BYTES_MAX).contains(&name.len())
-        && !name.bytes().any(|byte| byte < 0x20 || byte == 0x7f)
+    (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.bytes().any(|byte| byte < 0x20 || byte == 0x7f)
 }
 
 fn body(
@@ -110,11 +109,7 @@ fn body(
         .fields(node, Section::SlotPool)?
         .with_subject(&format!("pool '{}': ", shown(name)));
     let max_queued = match fields.get("maxQueued") {
-        Some(field) => reading.count(
-            &field,
-            1..=10_000,
-            "pool maxQueued must be between 1 and 10000",
-        ),
+        Some(field) => reading.count(&field, 1..=10_000, "pool maxQueued must be between 1 and 10000"),
         None => Some(MAX_QUEUED_DEFAULT),
     };
     let Some(slots) = fields.get("slots") else {

@@ -83,9 +83,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, Box<Fault>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory).map_err(|error| unreadable(&error))? {
         let path = entry.map_err(|error| unreadable(&error))?.path();
-        let is_yaml = path
-            .extension()
-            .is_some_and(|extension| extension == "yaml");
+        let is_yaml = path.extension().is_some_and(|extension| extension == "yaml");
         if is_yaml && !path.is_dir() {
             paths.push(path);
         }
@@ -157,20 +155,14 @@ pub(super) fn check_length(at: &Place, length: usize) -> Result<(), Box<Fault>> 
 fn not_text(file: &Arc<str>, bytes: &[u8], valid: usize) -> Fault {
     let good = String::from_utf8_lossy(&bytes[..valid]);
     let line = good.matches('\n').count() + 1;
-    let column = good
-        .chars()
-        .rev()
-        .take_while(|letter| *letter != '\n')
-        .count()
-        + 1;
+    let column = good.chars().rev().take_while(|letter| *letter != '\n').count() + 1;
     let at = Place {
         file: file.clone(),
         line,
         column,
         span: valid..valid,
     };
-    Fault::error("config/not-text", &at, "the file is not UTF-8 text here")
-        .with_help("save it as UTF-8")
+    Fault::error("config/not-text", &at, "the file is not UTF-8 text here").with_help("save it as UTF-8")
 }
 
 fn place_of(path: &Path) -> Place {
@@ -202,11 +194,7 @@ mod tests {
         write(folder.path(), "c.yml", b"no");
         fs::create_dir(folder.path().join("d.yaml")).unwrap();
         let sources = Sources::read(folder.path()).unwrap();
-        let texts: Vec<&str> = sources
-            .files
-            .iter()
-            .map(|file| file.text.as_str())
-            .collect();
+        let texts: Vec<&str> = sources.files.iter().map(|file| file.text.as_str()).collect();
         assert_eq!(texts, ["pools: {}", "jobs: []"]);
         assert_eq!(sources.files[0].directory, folder.path());
     }
@@ -225,11 +213,7 @@ mod tests {
                 "config/unreadable",
                 "cannot read",
             ),
-            (
-                folder.path().join("empty"),
-                "config/not-found",
-                "no `*.yaml`",
-            ),
+            (folder.path().join("empty"), "config/not-found", "no `*.yaml`"),
         ] {
             let faults = Sources::read(&path).unwrap_err();
             assert_eq!(faults[0].code, code);

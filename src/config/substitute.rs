@@ -15,10 +15,7 @@ pub(super) struct SubstituteFault {
 }
 
 /// The text with every `${…}` replaced, or everything that is wrong with it.
-pub(super) fn substitute(
-    text: &str,
-    environment: &Environment<'_>,
-) -> Result<String, Vec<SubstituteFault>> {
+pub(super) fn substitute(text: &str, environment: &Environment<'_>) -> Result<String, Vec<SubstituteFault>> {
     let mut result = String::with_capacity(text.len());
     let mut faults = Vec::new();
     let mut done = 0;
@@ -72,10 +69,7 @@ fn replacement(inner: &str, environment: &Environment<'_>) -> Result<String, Sub
     }
     let value = value.filter(|value| !value.is_empty());
     if operator.contains("${") {
-        return Err(malformed(
-            0..0,
-            "a default or message cannot hold another `${`",
-        ));
+        return Err(malformed(0..0, "a default or message cannot hold another `${`"));
     }
     if let Some(default) = operator.strip_prefix(":-") {
         return Ok(value.unwrap_or_else(|| default.to_owned()));

@@ -11,15 +11,11 @@ const NEEDS_QUOTES: [char; 4] = ['*', '@', '%', '`'];
 pub(super) const CHECK_INDENTATION: &str = "check the indentation of the next line";
 
 const NO_TABS: &str = "indent with spaces; YAML takes no tabs there";
-const SAME_COLUMN: &str =
-    "check the indentation of this line: keys of one map begin in the same column";
+const SAME_COLUMN: &str = "check the indentation of this line: keys of one map begin in the same column";
 
 /// What usually lies behind an error of the parser.
 const HELPS: [(ErrorKind, &str); 10] = [
-    (
-        ErrorKind::RecursionLimitExceeded,
-        "the nesting is too deep here",
-    ),
+    (ErrorKind::RecursionLimitExceeded, "the nesting is too deep here"),
     (ErrorKind::TabNotAllowed, NO_TABS),
     (ErrorKind::TabInBlockIndentation, NO_TABS),
     (ErrorKind::TabInIndentation, NO_TABS),

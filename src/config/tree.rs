@@ -256,12 +256,9 @@ impl<'s> Builder<'s> {
 
     fn alias(&mut self, anchor: usize, at: &Place) -> Result<(), Box<Fault>> {
         let Some((node, weight)) = self.anchors.get(&anchor).cloned() else {
-            return Err(Fault::error(
-                "config/syntax",
-                at,
-                "this alias refers to the value it stands in",
-            )
-            .into());
+            return Err(
+                Fault::error("config/syntax", at, "this alias refers to the value it stands in").into(),
+            );
         };
         if self.open.len() + weight.depth >= DEPTH_MAX {
             return Err(too_much(at, "nesting is deeper", DEPTH_MAX).into());
@@ -276,9 +273,7 @@ impl<'s> Builder<'s> {
         self.total.nodes = self.total.nodes.saturating_add(weight.nodes);
         self.total.text_bytes = self.total.text_bytes.saturating_add(weight.text_bytes);
         if self.total.nodes > NODES_MAX {
-            return Err(
-                too_much(at, "with aliases written out, values are more", NODES_MAX).into(),
-            );
+            return Err(too_much(at, "with aliases written out, values are more", NODES_MAX).into());
         }
         if self.total.text_bytes > TEXT_BYTES_MAX {
             return Err(too_much(

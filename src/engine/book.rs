@@ -53,7 +53,9 @@ pub struct BookShelf {
 impl BookShelf {
     /// Begins with `book`.
     pub fn new(book: Book) -> BookShelf {
-        BookShelf { current: Arc::new(RwLock::new(Arc::new(book))) }
+        BookShelf {
+            current: Arc::new(RwLock::new(Arc::new(book))),
+        }
     }
 
     /// The book in force.

@@ -35,26 +35,39 @@ pub struct ManualStart {
 /// Starts a job.
 pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, ChangeError> {
     let book = engine.book();
-    let slot_pool = wish.job.definition.main_step().slots.as_ref().map(|demand| demand.slot_pool.to_string());
+    let slot_pool = wish
+        .job
+        .definition
+        .main_step()
+        .slots
+        .as_ref()
+        .map(|demand| demand.slot_pool.to_string());
     let name = wish.name.clone();
     let start = Start {
         name: wish.name,
         job: wish.job,
-        trigger: Trigger::Manual { principal: wish.principal },
+        trigger: Trigger::Manual {
+            principal: wish.principal,
+        },
         node: Some(engine.node.clone()),
         run: wish.run,
         entry: wish.entry,
         remember: wish.remember,
     };
     let for_change = Arc::clone(&book);
-    let started = engine.store.change("start", move |tx| start::start(tx, &for_change, &start)).await?;
+    let started = engine
+        .store
+        .change("start", move |tx| start::start(tx, &for_change, &start))
+        .await?;
     match &started {
         Started::Queued { .. } | Started::Ready { .. } => {
             engine.metrics.count_started(name.as_str(), "manual");
             engine.wake.notify_one();
         }
         Started::Refused(refusal) => {
-            engine.metrics.count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
+            engine
+                .metrics
+                .count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
         }
         Started::Repeated(_)
         | Started::KeyReused
@@ -71,7 +84,10 @@ pub async fn cancel_entry(
     slot_pool: SlotPoolName,
     id: EntryId,
 ) -> Result<EntryCancelled, ChangeError> {
-    let cancelled = engine.store.change("cancel entry", move |tx| cancel::entry(tx, &slot_pool, id)).await?;
+    let cancelled = engine
+        .store
+        .change("cancel entry", move |tx| cancel::entry(tx, &slot_pool, id))
+        .await?;
     engine.wake.notify_one();
     Ok(cancelled)
 }
@@ -79,7 +95,10 @@ pub async fn cancel_entry(
 /// Cancels a run.
 pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCancelled, ChangeError> {
     let sentence = format!("cancelled by {by}");
-    let cancelled = engine.store.change("cancel run", move |tx| cancel::run(tx, id, &by)).await?;
+    let cancelled = engine
+        .store
+        .change("cancel run", move |tx| cancel::run(tx, id, &by))
+        .await?;
     if let RunCancelled::Ending(fences) = &cancelled {
         for fence in fences {
             engine.live.stop(*fence, Stop::Requested(sentence.clone()));
@@ -92,7 +111,10 @@ pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCan
 /// Stops all instances of a job.
 pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobStopped, ChangeError> {
     let sentence = format!("cancelled by {by}");
-    let stopped = engine.store.change("stop job", move |tx| cancel::job(tx, &name, &by)).await?;
+    let stopped = engine
+        .store
+        .change("stop job", move |tx| cancel::job(tx, &name, &by))
+        .await?;
     for fence in &stopped.fences {
         engine.live.stop(*fence, Stop::Requested(sentence.clone()));
     }
@@ -102,7 +124,10 @@ pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobS
 
 /// Sets or lifts the pause of a job.
 pub async fn pause_job(engine: &Engine, name: JobName, pause: Option<Pause>) -> Result<(), ChangeError> {
-    engine.store.change("pause job", move |tx| pause::job(tx, &name, pause.as_ref())).await?;
+    engine
+        .store
+        .change("pause job", move |tx| pause::job(tx, &name, pause.as_ref()))
+        .await?;
     engine.wake.notify_one();
     Ok(())
 }
@@ -114,7 +139,12 @@ pub async fn pause_slot_pool(
     pause: Option<Pause>,
 ) -> Result<(), ChangeError> {
     let book = engine.book();
-    engine.store.change("pause pool", move |tx| pause::slot_pool(tx, &book, &name, pause.as_ref())).await?;
+    engine
+        .store
+        .change("pause pool", move |tx| {
+            pause::slot_pool(tx, &book, &name, pause.as_ref())
+        })
+        .await?;
     engine.wake.notify_one();
     Ok(())
 }

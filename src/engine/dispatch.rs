@@ -97,7 +97,10 @@ impl Dispatcher {
         let now = self.engine.now();
         let rules = self.judge_clock(now);
         let for_look = Arc::clone(&book);
-        let look = self.engine.read(move |tx| claim::look(tx, &for_look, now.wall, rules)).await;
+        let look = self
+            .engine
+            .read(move |tx| claim::look(tx, &for_look, now.wall, rules))
+            .await;
         let look = look.map_err(|error| error.to_string())?;
         self.engine.metrics.passed();
         self.report_unreadable(&look.unreadable);
@@ -110,8 +113,16 @@ impl Dispatcher {
         }
         let place = self.engine.place.clone();
         let processes = shims.iter().map(process_of).collect();
-        let pass = Pass { place, processes, rules };
-        let changed = self.engine.store.change("pass", move |tx| claim::pass(tx, &book, &pass)).await;
+        let pass = Pass {
+            place,
+            processes,
+            rules,
+        };
+        let changed = self
+            .engine
+            .store
+            .change("pass", move |tx| claim::pass(tx, &book, &pass))
+            .await;
         let passed = match changed {
             Ok(passed) => passed,
             Err(error) => {
@@ -139,7 +150,9 @@ impl Dispatcher {
         if self.expiry_held {
             tracing::warn!("clock moved by {} s; holding back expiry", ahead / 1_000);
         }
-        Rules { expiry_held: self.expiry_held }
+        Rules {
+            expiry_held: self.expiry_held,
+        }
     }
 
     /// As many waiting processes as could be put to work.
@@ -169,7 +182,9 @@ impl Dispatcher {
             self.report_capacity(name, *step);
         }
         for fence in passed.replaced {
-            self.engine.live.stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
+            self.engine
+                .live
+                .stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
         }
         for claimed in passed.claimed {
             let wanted = claimed.claim.process;
@@ -182,26 +197,43 @@ impl Dispatcher {
 
     fn start(&self, claimed: Claimed, shim: Shim) {
         if let Some((entry, _)) = &claimed.slots {
-            let label = SlotPoolLabel { slot_pool: entry.slot_pool.to_string() };
+            let label = SlotPoolLabel {
+                slot_pool: entry.slot_pool.to_string(),
+            };
             let waited = claimed.claim.claimed_at.since(claimed.since);
-            self.engine.metrics.slot_wait_seconds.get_or_create(&label).observe(in_seconds(waited));
+            self.engine
+                .metrics
+                .slot_wait_seconds
+                .get_or_create(&label)
+                .observe(in_seconds(waited));
         }
         runner::spawn(&self.engine, claimed, shim);
     }
 
     fn report_capacity(&self, name: &SlotPoolName, step: CapacityStep) {
-        let configured = self.engine.book().slot_pools.get(name).map_or(0, |slots| slots.slots);
+        let configured = self
+            .engine
+            .book()
+            .slot_pools
+            .get(name)
+            .map_or(0, |slots| slots.slots);
         match step {
             CapacityStep::Keep | CapacityStep::Forget => {}
-            CapacityStep::Drain => tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots"),
-            CapacityStep::Adopt => tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}"),
+            CapacityStep::Drain => {
+                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots")
+            }
+            CapacityStep::Adopt => {
+                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}")
+            }
         }
     }
 
     /// Logs each cause once, and when it ends.
     fn report_unreadable(&mut self, unreadable: &[(SlotPoolName, StoreError)]) {
-        let now: BTreeMap<SlotPoolName, String> =
-            unreadable.iter().map(|(name, error)| (name.clone(), error.to_string())).collect();
+        let now: BTreeMap<SlotPoolName, String> = unreadable
+            .iter()
+            .map(|(name, error)| (name.clone(), error.to_string()))
+            .collect();
         for (name, cause) in &now {
             if self.unreadable.get(name) != Some(cause) {
                 tracing::error!(slot_pool = %name, "pool {name} cannot be read: {cause}");
@@ -219,5 +251,9 @@ impl Dispatcher {
 
 fn process_of(shim: &Shim) -> ProcessRef {
     let identity = shim.identity();
-    ProcessRef { pid: identity.pid, start_ticks: identity.start_ticks, group: identity.group }
+    ProcessRef {
+        pid: identity.pid,
+        start_ticks: identity.start_ticks,
+        group: identity.group,
+    }
 }

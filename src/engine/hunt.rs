@@ -49,7 +49,11 @@ pub struct Hunter {
 impl Hunter {
     /// For the store of this engine.
     pub fn new(engine: Engine) -> Hunter {
-        Hunter { engine, sightings: BTreeMap::new(), stuck: BTreeSet::new() }
+        Hunter {
+            engine,
+            sightings: BTreeMap::new(),
+            stuck: BTreeSet::new(),
+        }
     }
 
     /// Looks once a second until the daemon stops.
@@ -87,14 +91,18 @@ impl Hunter {
         self.sightings.retain(|fence, _| fences.contains(fence));
         self.stuck.retain(|fence| fences.contains(fence));
         let mine = self.engine.node.clone();
-        let strangers: BTreeSet<NodeName> =
-            found.iter().map(|found| found.live.claim.node.clone()).filter(|node| *node != mine).collect();
+        let strangers: BTreeSet<NodeName> = found
+            .iter()
+            .map(|found| found.live.claim.node.clone())
+            .filter(|node| *node != mine)
+            .collect();
         for node in strangers {
             self.clean_after(&node).await?;
         }
         for found in &found {
             // A claim of this name that no task here looks after is left over from a change whose answer was lost.
-            let orphan = found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
+            let orphan =
+                found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && self.is_still_orphan(found).await? {
                 self.settle_dead(found).await?;
             } else if self.has_lapsed(found) {
@@ -111,11 +119,17 @@ impl Hunter {
         if self.engine.live.get(fence).is_some() {
             return Ok(false);
         }
-        Ok(self.found().await?.iter().any(|again| again.live.claim.fence == fence))
+        Ok(self
+            .found()
+            .await?
+            .iter()
+            .any(|again| again.live.claim.fence == fence))
     }
 
     async fn clean_after(&mut self, node: &NodeName) -> Result<(), StoreError> {
-        let Some(_lock) = self.engine.directory.lock_clean_up(node)? else { return Ok(()) };
+        let Some(_lock) = self.engine.directory.lock_clean_up(node)? else {
+            return Ok(());
+        };
         if !self.engine.directory.is_node_free(node) {
             return Ok(());
         }
@@ -160,14 +174,23 @@ impl Hunter {
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
             CrashVerdict::EndThenPutBack => {
-                let Some(identity) = identity else { return Ok(false) };
+                let Some(identity) = identity else {
+                    return Ok(false);
+                };
                 self.end_then_put_back(found, &identity).await
             }
         }
     }
 
-    async fn end_then_put_back(&mut self, found: &Found, identity: &ProcessIdentity) -> Result<bool, StoreError> {
-        let marks = marks_of(found.live.entry.as_ref().map(|entry| entry.id), found.live.claim.fence);
+    async fn end_then_put_back(
+        &mut self,
+        found: &Found,
+        identity: &ProcessIdentity,
+    ) -> Result<bool, StoreError> {
+        let marks = marks_of(
+            found.live.entry.as_ref().map(|entry| entry.id),
+            found.live.claim.fence,
+        );
         let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
         let done = match end_stranger(identity, &marks, patience).await {
             StrangerEnd::Gone => "it was ended",
@@ -207,20 +230,37 @@ impl Hunter {
         let shown = shown.join(", ");
         match &found.live.entry {
             Some(entry) => {
-                tracing::error!("pool {}: process {shown} of entry {} does not end", entry.slot_pool, entry.id);
+                tracing::error!(
+                    "pool {}: process {shown} of entry {} does not end",
+                    entry.slot_pool,
+                    entry.id
+                );
             }
-            None => tracing::error!("Job {}: process {shown} of run {} does not end", found.live.job, found.run),
+            None => tracing::error!(
+                "Job {}: process {shown} of run {} does not end",
+                found.live.job,
+                found.run
+            ),
         }
     }
 
     async fn put_back(&self, found: &Found, why: &'static str, died: bool) -> Result<bool, StoreError> {
-        let holder =
-            Holder { run: found.run, step: found.step.clone(), fence: found.live.claim.fence };
-        let changed = self.engine.store.change("settle", move |tx| settle::settle(tx, &holder, why, died)).await;
+        let holder = Holder {
+            run: found.run,
+            step: found.step.clone(),
+            fence: found.live.claim.fence,
+        };
+        let changed = self
+            .engine
+            .store
+            .change("settle", move |tx| settle::settle(tx, &holder, why, died))
+            .await;
         match changed {
             Ok(Recorded::Done(_)) => {
                 if let Some(entry) = &found.live.entry {
-                    self.engine.metrics.count_readmitted(entry.slot_pool.as_str(), why);
+                    self.engine
+                        .metrics
+                        .count_readmitted(entry.slot_pool.as_str(), why);
                 }
                 self.engine.wake.notify_one();
                 Ok(true)
@@ -235,7 +275,11 @@ impl Hunter {
 }
 
 fn identity_of(process: ProcessRef) -> ProcessIdentity {
-    ProcessIdentity { pid: process.pid, start_ticks: process.start_ticks, group: process.group }
+    ProcessIdentity {
+        pid: process.pid,
+        start_ticks: process.start_ticks,
+        group: process.group,
+    }
 }
 
 /// All claims with their leases.
@@ -249,7 +293,12 @@ pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
                 rows.get(&SLOT_RUNNING, &key)?
             }
         };
-        found.push(Found { run, step, live, lease });
+        found.push(Found {
+            run,
+            step,
+            live,
+            lease,
+        });
     }
     Ok(found)
 }

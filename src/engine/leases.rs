@@ -31,7 +31,9 @@ pub fn judge(lease: &HeldLease, now: BootMillis) -> LeaseVerdict {
     if lease.lost || !lease.renewing || left > limits::LEASE_MARGIN_MS {
         return LeaseVerdict::Keep;
     }
-    LeaseVerdict::GiveUp { kill_within_ms: left.saturating_sub(limits::LEASE_KILL_MARGIN_MS) }
+    LeaseVerdict::GiveUp {
+        kill_within_ms: left.saturating_sub(limits::LEASE_KILL_MARGIN_MS),
+    }
 }
 
 /// When to try a renewal again after the n-th failure in a row.
@@ -79,7 +81,13 @@ impl LeaseKeeper {
     async fn until_something_is_held(&self) {
         loop {
             let changed = self.engine.live.changed();
-            if self.engine.live.leases().iter().any(|(_, lease)| lease.renewing && !lease.lost) {
+            if self
+                .engine
+                .live
+                .leases()
+                .iter()
+                .any(|(_, lease)| lease.renewing && !lease.lost)
+            {
                 return;
             }
             changed.await;
@@ -97,16 +105,32 @@ impl LeaseKeeper {
         if renewals.is_empty() {
             return Ok(());
         }
-        self.engine.store.faults().check("renew.before").map_err(|error| error.to_string())?;
+        self.engine
+            .store
+            .faults()
+            .check("renew.before")
+            .map_err(|error| error.to_string())?;
         let node = self.engine.node.clone();
         let wanted = renewals.clone();
-        let renewed = self.engine.store.change("renew", move |tx| renew::renew(tx, &node, &wanted)).await;
+        let renewed = self
+            .engine
+            .store
+            .change("renew", move |tx| renew::renew(tx, &node, &wanted))
+            .await;
         let leases = renewed.map_err(|error| error.to_string())?;
-        self.engine.metrics.lease_renewals.get_or_create(&ResultLabel { result: "ok".to_owned() }).inc();
+        self.engine
+            .metrics
+            .lease_renewals
+            .get_or_create(&ResultLabel {
+                result: "ok".to_owned(),
+            })
+            .inc();
         for (renewal, lease) in renewals.iter().zip(leases) {
             match lease {
                 Some(lease) => {
-                    self.engine.live.update_lease(renewal.fence, |held| held.until = lease.until);
+                    self.engine
+                        .live
+                        .update_lease(renewal.fence, |held| held.until = lease.until);
                 }
                 None => self.lost_to_another(renewal),
             }
@@ -116,7 +140,9 @@ impl LeaseKeeper {
 
     /// The row has another owner, or none. If the completion was just written, there is nothing to end.
     fn lost_to_another(&self, renewal: &Renewal) {
-        let Some(lease) = self.engine.live.get(renewal.fence).and_then(|live| live.lease) else { return };
+        let Some(lease) = self.engine.live.get(renewal.fence).and_then(|live| live.lease) else {
+            return;
+        };
         if lease.lost || !lease.renewing {
             return;
         }
@@ -128,7 +154,13 @@ impl LeaseKeeper {
         if self.engine.live.stop(fence, Stop::LeaseLost { kill_within_ms }) {
             let id = lease.entry;
             tracing::error!(entry_id = %id, fence, "pool lease lost for {id}; cancelling its process");
-            self.engine.metrics.lease_renewals.get_or_create(&ResultLabel { result: "lost".to_owned() }).inc();
+            self.engine
+                .metrics
+                .lease_renewals
+                .get_or_create(&ResultLabel {
+                    result: "lost".to_owned(),
+                })
+                .inc();
         }
     }
 
@@ -153,15 +185,31 @@ impl LeaseKeeper {
 
     fn report_failure(&self, failures: u32, cause: &str) {
         self.engine.metrics.slot_renewal_failures.inc();
-        self.engine.metrics.lease_renewals.get_or_create(&ResultLabel { result: "failed".to_owned() }).inc();
+        self.engine
+            .metrics
+            .lease_renewals
+            .get_or_create(&ResultLabel {
+                result: "failed".to_owned(),
+            })
+            .inc();
         if failures != 0 && failures % 5 != 0 {
             return;
         }
         let now = self.engine.now().boot;
-        let names: std::collections::BTreeSet<_> =
-            self.engine.live.leases().into_iter().map(|(_, lease)| lease.renewal.slot_pool).collect();
+        let names: std::collections::BTreeSet<_> = self
+            .engine
+            .live
+            .leases()
+            .into_iter()
+            .map(|(_, lease)| lease.renewal.slot_pool)
+            .collect();
         for name in names {
-            let left = self.engine.live.soonest_end(&name).map_or(0, |end| now.until(end)) / 1_000;
+            let left = self
+                .engine
+                .live
+                .soonest_end(&name)
+                .map_or(0, |end| now.until(end))
+                / 1_000;
             tracing::warn!(slot_pool = %name, "pool {name}: renewal failed; {left} s of lease left: {cause}");
         }
     }
@@ -176,7 +224,11 @@ mod tests {
     fn lease(until: u64) -> HeldLease {
         let slot_pool = SlotPoolName::new("p").unwrap();
         HeldLease {
-            renewal: Renewal { slot_pool, seq: 1, fence: 1 },
+            renewal: Renewal {
+                slot_pool,
+                seq: 1,
+                fence: 1,
+            },
             entry: EntryId([1; 16]),
             until: BootMillis(until),
             renewing: true,
@@ -187,11 +239,25 @@ mod tests {
     #[test]
     fn a_lease_is_given_up_at_its_margin_and_killed_before_its_end() {
         assert_eq!(judge(&lease(30_000), BootMillis(24_999)), LeaseVerdict::Keep);
-        assert_eq!(judge(&lease(30_000), BootMillis(25_000)), LeaseVerdict::GiveUp { kill_within_ms: 4_000 });
-        assert_eq!(judge(&lease(30_000), BootMillis(29_500)), LeaseVerdict::GiveUp { kill_within_ms: 0 });
-        let ended = HeldLease { renewing: false, ..lease(30_000) };
+        assert_eq!(
+            judge(&lease(30_000), BootMillis(25_000)),
+            LeaseVerdict::GiveUp {
+                kill_within_ms: 4_000
+            }
+        );
+        assert_eq!(
+            judge(&lease(30_000), BootMillis(29_500)),
+            LeaseVerdict::GiveUp { kill_within_ms: 0 }
+        );
+        let ended = HeldLease {
+            renewing: false,
+            ..lease(30_000)
+        };
         assert_eq!(judge(&ended, BootMillis(40_000)), LeaseVerdict::Keep);
-        let lost = HeldLease { lost: true, ..lease(30_000) };
+        let lost = HeldLease {
+            lost: true,
+            ..lease(30_000)
+        };
         assert_eq!(judge(&lost, BootMillis(40_000)), LeaseVerdict::Keep);
     }
 

@@ -81,7 +81,9 @@ impl LiveTable {
     /// Asks an execution to end; false if this daemon has none of that fence.
     pub fn stop(&self, fence: u64, stop: Stop) -> bool {
         let table = self.lock();
-        let Some(handle) = table.get(&fence) else { return false };
+        let Some(handle) = table.get(&fence) else {
+            return false;
+        };
         // A lost lease overrides a polite request, nothing overrides a lost lease.
         handle.stop.send_if_modified(|current| match (&current, &stop) {
             (None, _) | (Some(Stop::Requested(_) | Stop::DaemonStopped), Stop::LeaseLost { .. }) => {
@@ -109,7 +111,9 @@ impl LiveTable {
     /// The handle of an attempt of a run.
     pub fn of_attempt(&self, run: RunId, step: &StepRef, number: u32) -> Option<(u64, LiveHandle)> {
         let table = self.lock();
-        let found = table.iter().find(|(_, live)| live.run == run && live.step == *step && live.number == number);
+        let found = table
+            .iter()
+            .find(|(_, live)| live.run == run && live.step == *step && live.number == number);
         found.map(|(fence, live)| (*fence, live.clone()))
     }
 
@@ -135,7 +139,10 @@ impl LiveTable {
 
     /// The leases that this daemon holds.
     pub fn leases(&self) -> Vec<(u64, HeldLease)> {
-        self.lock().iter().filter_map(|(fence, live)| live.lease.clone().map(|lease| (*fence, lease))).collect()
+        self.lock()
+            .iter()
+            .filter_map(|(fence, live)| live.lease.clone().map(|lease| (*fence, lease)))
+            .collect()
     }
 
     /// Changes a lease.
@@ -149,7 +156,10 @@ impl LiveTable {
     pub fn soonest_end(&self, slot_pool: &SlotPoolName) -> Option<BootMillis> {
         let table = self.lock();
         let leases = table.values().filter_map(|live| live.lease.as_ref());
-        leases.filter(|lease| lease.renewal.slot_pool == *slot_pool).map(|lease| lease.until).min()
+        leases
+            .filter(|lease| lease.renewal.slot_pool == *slot_pool)
+            .map(|lease| lease.until)
+            .min()
     }
 
     /// Resolves when an execution is added or removed after this call.

@@ -109,7 +109,10 @@ pub struct CauseLabel {
 }
 
 /// Milliseconds as seconds, for histograms.
-#[expect(clippy::cast_precision_loss, reason = "a histogram needs no more than 52 bits of milliseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a histogram needs no more than 52 bits of milliseconds"
+)]
 pub fn in_seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
@@ -179,22 +182,36 @@ impl Metrics {
 
     /// Counts a run that began to exist.
     pub fn count_started(&self, workflow: &str, trigger: &str) {
-        let label = WorkflowTrigger { workflow: workflow.to_owned(), trigger: trigger.to_owned() };
+        let label = WorkflowTrigger {
+            workflow: workflow.to_owned(),
+            trigger: trigger.to_owned(),
+        };
         self.runs_started.get_or_create(&label).inc();
     }
 
     /// Counts a refused enqueue by the word of its reason, like `pool_full`.
     pub fn count_refusal(&self, slot_pool: &str, word: &str) {
         let reason = word.trim_start_matches("pool_").to_owned();
-        let label = SlotPoolReason { slot_pool: slot_pool.to_owned(), reason };
+        let label = SlotPoolReason {
+            slot_pool: slot_pool.to_owned(),
+            reason,
+        };
         self.slot_refusals.get_or_create(&label).inc();
     }
 
     /// Counts an entry that was put back because its daemon died or its lease lapsed.
     pub fn count_readmitted(&self, slot_pool: &str, cause: &str) {
-        self.slot_readmitted.get_or_create(&CauseLabel { cause: cause.to_owned() }).inc();
+        self.slot_readmitted
+            .get_or_create(&CauseLabel {
+                cause: cause.to_owned(),
+            })
+            .inc();
         if cause == reason::LEASE_LAPSED {
-            self.claims_lapsed.get_or_create(&SlotPoolLabel { slot_pool: slot_pool.to_owned() }).inc();
+            self.claims_lapsed
+                .get_or_create(&SlotPoolLabel {
+                    slot_pool: slot_pool.to_owned(),
+                })
+                .inc();
         }
     }
 

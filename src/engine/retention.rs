@@ -42,18 +42,33 @@ impl Retention {
     /// One slice; true if there is more.
     pub async fn slice(&self) -> Result<bool, String> {
         let (keep, now) = (self.keep, self.engine.now().wall);
-        let due = self.engine.read(move |tx| retire::due(tx, keep, now)).await.map_err(|error| error.to_string())?;
+        let due = self
+            .engine
+            .read(move |tx| retire::due(tx, keep, now))
+            .await
+            .map_err(|error| error.to_string())?;
         let mut more = due.len() >= retire::SLICE;
         if !due.is_empty() {
-            let gone = self.engine.store.change("retire", move |tx| retire::retire(tx, &due)).await;
+            let gone = self
+                .engine
+                .store
+                .change("retire", move |tx| retire::retire(tx, &due))
+                .await;
             let gone = gone.map_err(|error| error.to_string())?;
             let folder = self.engine.directory.logs();
             let removed = tokio::task::spawn_blocking(move || {
                 gone.iter().try_for_each(|run| logs::forget(&folder, *run))
             });
-            removed.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            removed
+                .await
+                .map_err(|error| error.to_string())?
+                .map_err(|error| error.to_string())?;
         }
-        let swept = self.engine.store.change("sweep", move |tx| retire::sweep(tx, keep)).await;
+        let swept = self
+            .engine
+            .store
+            .change("sweep", move |tx| retire::sweep(tx, keep))
+            .await;
         more |= swept.map_err(|error| error.to_string())?;
         Ok(more)
     }

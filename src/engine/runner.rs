@@ -27,7 +27,11 @@ pub fn spawn(engine: &Engine, claimed: Claimed, shim: Shim) {
     let (stop, stops) = watch::channel(None);
     let (sizes, log_size) = watch::channel(0);
     let lease = claimed.slots.as_ref().map(|(entry, lease)| HeldLease {
-        renewal: Renewal { slot_pool: entry.slot_pool.clone(), seq: entry.seq, fence: claimed.claim.fence },
+        renewal: Renewal {
+            slot_pool: entry.slot_pool.clone(),
+            seq: entry.seq,
+            fence: claimed.claim.fence,
+        },
         entry: entry.id,
         until: lease.until,
         renewing: true,
@@ -47,7 +51,12 @@ pub fn spawn(engine: &Engine, claimed: Claimed, shim: Shim) {
     let engine = engine.clone();
     tokio::spawn(async move {
         let fence = claimed.claim.fence;
-        Runner { engine: engine.clone(), claimed }.run(shim, stops, sizes).await;
+        Runner {
+            engine: engine.clone(),
+            claimed,
+        }
+        .run(shim, stops, sizes)
+        .await;
         engine.live.remove(fence);
         engine.wake.notify_one();
     });
@@ -78,7 +87,10 @@ impl Runner {
             Err(error) => {
                 drop(shim);
                 let started_at = self.engine.now().wall;
-                let ended = failed(format!("{}: the definition cannot be read: {error}", reason::LAUNCH_FAILED));
+                let ended = failed(format!(
+                    "{}: the definition cannot be read: {error}",
+                    reason::LAUNCH_FAILED
+                ));
                 self.record(&ended, started_at).await;
                 return;
             }
@@ -95,7 +107,9 @@ impl Runner {
 
     /// The claim may have waited long for its commit: less than the margin left is too little to begin.
     fn lease_is_long_enough(&self) -> bool {
-        let Some((entry, lease)) = &self.claimed.slots else { return true };
+        let Some((entry, lease)) = &self.claimed.slots else {
+            return true;
+        };
         let left = self.engine.now().boot.until(lease.until);
         if left >= limits::LEASE_MARGIN_MS {
             return true;
@@ -135,7 +149,9 @@ impl Runner {
     /// The process is gone: from here the lease is only as good as the completion's next try.
     fn stop_renewing_if_over(&self, ended: &Ended) {
         if ended.outcome == Outcome::Lost {
-            self.engine.live.update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
+            self.engine
+                .live
+                .update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
         }
     }
 
@@ -190,7 +206,12 @@ impl Runner {
         loop {
             let failed = self.engine.store.faults().check("complete.before");
             let written = match failed {
-                Ok(()) => self.engine.store.change("complete", change()).await.map_err(|error| error.to_string()),
+                Ok(()) => self
+                    .engine
+                    .store
+                    .change("complete", change())
+                    .await
+                    .map_err(|error| error.to_string()),
                 Err(error) => Err(error.to_string()),
             };
             match written {
@@ -203,7 +224,9 @@ impl Runner {
                     return None;
                 }
                 Err(error) => {
-                    self.engine.live.update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
+                    self.engine
+                        .live
+                        .update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
                     if !told {
                         tracing::warn!(cause = %error, "pool completion could not be recorded for {name}; retrying");
                         told = true;
@@ -218,28 +241,61 @@ impl Runner {
     fn count(&self, attempt: &Attempt, run: &Run) {
         let metrics = &self.engine.metrics;
         let workflow = run.definition.to_string();
-        let outcome = TypeOutcome { r#type: "command".to_owned(), outcome: attempt.outcome.word().to_owned() };
+        let outcome = TypeOutcome {
+            r#type: "command".to_owned(),
+            outcome: attempt.outcome.word().to_owned(),
+        };
         metrics.attempts.get_or_create(&outcome).inc();
         if run.state.is_terminal() {
-            let finished = WorkflowOutcome { workflow: workflow.clone(), outcome: run.state.word().to_owned() };
+            let finished = WorkflowOutcome {
+                workflow: workflow.clone(),
+                outcome: run.state.word().to_owned(),
+            };
             metrics.runs_finished.get_or_create(&finished).inc();
-            let took = attempt.ended_at.since(run.state.started_at().unwrap_or(attempt.started_at));
-            metrics.run_seconds.get_or_create(&WorkflowLabel { workflow: workflow.clone() }).observe(in_seconds(took));
+            let took = attempt
+                .ended_at
+                .since(run.state.started_at().unwrap_or(attempt.started_at));
+            metrics
+                .run_seconds
+                .get_or_create(&WorkflowLabel {
+                    workflow: workflow.clone(),
+                })
+                .observe(in_seconds(took));
         }
         if let RunState::Succeeded { ended_at, .. } = &run.state {
-            metrics.last_success.get_or_create(&JobLabel { job: workflow.clone() }).set(ended_at.0 / 1_000);
+            metrics
+                .last_success
+                .get_or_create(&JobLabel {
+                    job: workflow.clone(),
+                })
+                .set(ended_at.0 / 1_000);
         }
         if let Some((entry, _)) = &self.claimed.slots {
             let slot_pool = entry.slot_pool.to_string();
             let held = attempt.ended_at.since(self.claimed.claim.claimed_at);
-            let label = SlotPoolJob { slot_pool: slot_pool.clone(), job: workflow };
-            metrics.slot_held_seconds.get_or_create(&label).inc_by(in_seconds(held) * f64::from(entry.slots));
-            let ended = SlotPoolStateLabel { slot_pool, state: "finished".to_owned() };
+            let label = SlotPoolJob {
+                slot_pool: slot_pool.clone(),
+                job: workflow,
+            };
+            metrics
+                .slot_held_seconds
+                .get_or_create(&label)
+                .inc_by(in_seconds(held) * f64::from(entry.slots));
+            let ended = SlotPoolStateLabel {
+                slot_pool,
+                state: "finished".to_owned(),
+            };
             metrics.slot_entries_ended.get_or_create(&ended).inc();
         }
     }
 }
 
 fn failed(reason: String) -> Ended {
-    Ended { outcome: Outcome::Failed, exit_code: Some(127), reason: Some(reason), log_bytes: 0, stuck: Vec::new() }
+    Ended {
+        outcome: Outcome::Failed,
+        exit_code: Some(127),
+        reason: Some(reason),
+        log_bytes: 0,
+        stuck: Vec::new(),
+    }
 }

@@ -43,7 +43,12 @@ impl Scheduler {
     pub fn new(engine: Engine) -> Scheduler {
         let now = engine.now().wall;
         let next = first_fires(&engine.book(), now);
-        Scheduler { engine, next, unrecorded: Vec::new(), beyond: BTreeMap::new() }
+        Scheduler {
+            engine,
+            next,
+            unrecorded: Vec::new(),
+            beyond: BTreeMap::new(),
+        }
     }
 
     /// Fires until the daemon stops.
@@ -91,7 +96,11 @@ impl Scheduler {
             *next = after.map_or(Millis(i64::MAX), Millis);
         }
         for (job, instant) in missed {
-            self.unrecorded_push(Unrecorded { job, instant, word: "missed".to_owned() });
+            self.unrecorded_push(Unrecorded {
+                job,
+                instant,
+                word: "missed".to_owned(),
+            });
         }
         self.fire_all(&book, due).await;
         self.write_unrecorded().await;
@@ -116,8 +125,19 @@ impl Scheduler {
         }
     }
 
-    fn fired(&mut self, name: &JobName, job: &BookJob, instant: Millis, outcome: Result<Started, ChangeError>) {
-        let slot_pool = job.definition.main_step().slots.as_ref().map(|demand| demand.slot_pool.to_string());
+    fn fired(
+        &mut self,
+        name: &JobName,
+        job: &BookJob,
+        instant: Millis,
+        outcome: Result<Started, ChangeError>,
+    ) {
+        let slot_pool = job
+            .definition
+            .main_step()
+            .slots
+            .as_ref()
+            .map(|demand| demand.slot_pool.to_string());
         let lag = self.engine.now().wall.since(instant);
         self.engine.metrics.fire_lag_seconds.observe(in_seconds(lag));
         let outcome = match outcome {
@@ -127,7 +147,11 @@ impl Scheduler {
                 tracing::debug!(job = %name, cause = %error, "the fire's change failed");
                 if is_surely_undone(&error) {
                     let word = "pool_unavailable".to_owned();
-                    self.unrecorded_push(Unrecorded { job: name.clone(), instant, word });
+                    self.unrecorded_push(Unrecorded {
+                        job: name.clone(),
+                        instant,
+                        word,
+                    });
                 }
                 self.count(name, "refused");
                 return;
@@ -141,7 +165,9 @@ impl Scheduler {
             }
             Started::Refused(refusal) => {
                 self.could_not_enter(name, slot_pool.as_deref(), &refusal.to_string());
-                self.engine.metrics.count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
+                self.engine
+                    .metrics
+                    .count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
                 self.count(name, "refused");
             }
             Started::StillRunning => {
@@ -166,7 +192,10 @@ impl Scheduler {
     }
 
     fn count(&self, name: &JobName, outcome: &str) {
-        let label = JobOutcome { job: name.to_string(), outcome: outcome.to_owned() };
+        let label = JobOutcome {
+            job: name.to_string(),
+            outcome: outcome.to_owned(),
+        };
         self.engine.metrics.fires.get_or_create(&label).inc();
     }
 
@@ -183,10 +212,18 @@ impl Scheduler {
         if self.unrecorded.is_empty() {
             return;
         }
-        let rows: Vec<Unrecorded> = self.unrecorded.iter().take(limits::MAINTENANCE_ROWS_MAX).cloned().collect();
+        let rows: Vec<Unrecorded> = self
+            .unrecorded
+            .iter()
+            .take(limits::MAINTENANCE_ROWS_MAX)
+            .cloned()
+            .collect();
         let count = rows.len();
-        let missed: Vec<JobName> =
-            rows.iter().filter(|row| row.word == "missed").map(|row| row.job.clone()).collect();
+        let missed: Vec<JobName> = rows
+            .iter()
+            .filter(|row| row.word == "missed")
+            .map(|row| row.job.clone())
+            .collect();
         let written = self
             .engine
             .store
@@ -214,20 +251,30 @@ impl Scheduler {
             let mut marks = Vec::new();
             for name in &names {
                 let newest = tx.scan_back(&FIRES, &(TenantId::DEFAULT, name.clone()), None, 1)?;
-                marks.extend(newest.into_iter().map(|((_, name, instant, _), _)| (name, instant)));
+                marks.extend(
+                    newest
+                        .into_iter()
+                        .map(|((_, name, instant, _), _)| (name, instant)),
+                );
             }
             Ok(marks)
         });
         let Ok(marks) = marks.await else { return };
         for (name, mark) in marks {
-            let Some(schedule) = book.jobs.get(&name).and_then(|job| job.schedule.as_ref()) else { continue };
+            let Some(schedule) = book.jobs.get(&name).and_then(|job| job.schedule.as_ref()) else {
+                continue;
+            };
             let missed = schedule.missed(mark.0, now.0, MISSED_ROWS_MAX);
             if missed.older > 0 {
                 tracing::warn!(job = %name, "Job {name}: {} older missed fires are not listed one by one", missed.older);
             }
             for instant in missed.newest {
                 let word = "missed".to_owned();
-                self.unrecorded_push(Unrecorded { job: name.clone(), instant: Millis(instant), word });
+                self.unrecorded_push(Unrecorded {
+                    job: name.clone(),
+                    instant: Millis(instant),
+                    word,
+                });
             }
         }
     }
@@ -255,7 +302,11 @@ fn first_fires(book: &Book, now: Millis) -> BTreeMap<JobName, Millis> {
         if !job.definition.enabled {
             continue;
         }
-        if let Some(instant) = job.schedule.as_ref().and_then(|schedule| schedule.next_after(now.0)) {
+        if let Some(instant) = job
+            .schedule
+            .as_ref()
+            .and_then(|schedule| schedule.next_after(now.0))
+        {
             next.insert(name.clone(), Millis(instant));
         }
     }
@@ -280,5 +331,8 @@ pub async fn fire(
         remember: None,
     };
     let book = Arc::clone(book);
-    engine.store.change("fire", move |tx| start::start(tx, &book, &wish)).await
+    engine
+        .store
+        .change("fire", move |tx| start::start(tx, &book, &wish))
+        .await
 }

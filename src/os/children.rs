@@ -43,10 +43,7 @@ impl Drop for OwnedChild {
 pub fn own<T>(spawn: impl FnOnce() -> io::Result<(u32, T)>) -> io::Result<(OwnedChild, T)> {
     let _spawning = SPAWNING.read().unwrap_or_else(PoisonError::into_inner);
     let (pid, made) = spawn()?;
-    OWNED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(pid);
+    OWNED.lock().unwrap_or_else(PoisonError::into_inner).insert(pid);
     Ok((OwnedChild { pid }, made))
 }
 
@@ -87,8 +84,7 @@ pub fn reap_orphans() -> io::Result<usize> {
 /// status is lost. Cure: listen to SIGCHLD with tokio's `signal` at start.
 pub fn sigchld_is_ignored() -> io::Result<bool> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let mask =
-        proc::status_field(&status, "SigIgn").and_then(|text| u64::from_str_radix(text, 16).ok());
+    let mask = proc::status_field(&status, "SigIgn").and_then(|text| u64::from_str_radix(text, 16).ok());
     let bit = rustix::process::Signal::CHILD.as_raw() - 1;
     Ok(mask.is_some_and(|mask| mask >> bit & 1 == 1))
 }

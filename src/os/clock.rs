@@ -66,9 +66,7 @@ impl ClockId {
 
     /// The boot id inside, for the "same boot?" question of the crash table.
     pub fn boot_id(&self) -> &str {
-        self.0
-            .rsplit_once(':')
-            .map_or(self.0.as_str(), |(boot, _)| boot)
+        self.0.rsplit_once(':').map_or(self.0.as_str(), |(boot, _)| boot)
     }
 }
 

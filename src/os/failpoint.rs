@@ -89,7 +89,9 @@ fn from_environment(point: &str) -> Option<Fault> {
     let source = std::env::var("DUCTOR_FAIL").ok()?;
     let path = source.strip_prefix('@')?;
     let text = std::fs::read_to_string(path).ok()?;
-    let line = text.lines().find(|line| line.split_once('=').is_some_and(|(name, _)| name.trim() == point))?;
+    let line = text
+        .lines()
+        .find(|line| line.split_once('=').is_some_and(|(name, _)| name.trim() == point))?;
     let action = line.split_once('=')?.1.trim();
     let once = action.strip_prefix("once:");
     if once.is_some() {
@@ -105,7 +107,11 @@ fn parse(action: &str) -> Option<Fault> {
         "enospc" => Some(Fault::NoSpace),
         "eacces" => Some(Fault::Denied),
         "kill" => Some(Fault::Kill),
-        other => other.strip_prefix("stall:")?.parse().ok().map(|ms| Fault::Stall(Duration::from_millis(ms))),
+        other => other
+            .strip_prefix("stall:")?
+            .parse()
+            .ok()
+            .map(|ms| Fault::Stall(Duration::from_millis(ms))),
     }
 }
 

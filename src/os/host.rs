@@ -26,10 +26,8 @@ pub fn pid_namespace() -> io::Result<u64> {
 fn machine_id(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let id = text.trim();
-    let good = (1..=64).contains(&id.len())
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let good =
+        (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     good.then(|| id.to_owned())
 }
 

@@ -43,11 +43,7 @@ impl ProcessStat {
     pub fn parse(text: &[u8]) -> Option<Self> {
         let open = text.iter().position(|&byte| byte == b'(')?;
         let close = text.iter().rposition(|&byte| byte == b')')?;
-        let pid = std::str::from_utf8(&text[..open])
-            .ok()?
-            .trim()
-            .parse()
-            .ok()?;
+        let pid = std::str::from_utf8(&text[..open]).ok()?.trim().parse().ok()?;
         let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
         // Field numbers of proc(5) start at 1; `rest` starts with field 3. Ascending use only.
         let mut fields = rest.split_ascii_whitespace().zip(3..);
@@ -77,12 +73,11 @@ impl ProcessStat {
 pub fn stat_of(pid: u32) -> io::Result<Option<ProcessStat>> {
     // Always shorter than this, and the kernel answers in one read.
     let mut text = [0; 2048];
-    let length =
-        match File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text)) {
-            Ok(length) => length,
-            Err(error) if has_vanished(&error) => return Ok(None),
-            Err(error) => return Err(error),
-        };
+    let length = match File::open(format!("/proc/{pid}/stat")).and_then(|mut file| file.read(&mut text)) {
+        Ok(length) => length,
+        Err(error) if has_vanished(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let stat = ProcessStat::parse(&text[..length]).map(Some);
     stat.ok_or_else(|| {
         io::Error::new(
@@ -147,8 +142,7 @@ pub fn environ_has(pid: u32, marks: &[(String, String)]) -> io::Result<bool> {
         return Ok(false);
     };
     let entries: Vec<&[u8]> = environ.split(|&byte| byte == 0).collect();
-    let has =
-        |(key, value): &(String, String)| entries.iter().any(|entry| is_entry(entry, key, value));
+    let has = |(key, value): &(String, String)| entries.iter().any(|entry| is_entry(entry, key, value));
     Ok(!marks.is_empty() && marks.iter().all(has))
 }
 
@@ -160,8 +154,7 @@ pub fn own_rss_bytes() -> io::Result<u64> {
 /// Resident memory of a process in bytes.
 pub fn rss_bytes(pid: u32) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib =
-        status_field(&status, "VmRSS").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let kib = status_field(&status, "VmRSS").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     kib.map(|kib| kib * 1024)
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no VmRSS"))
 }
@@ -270,14 +263,7 @@ mod tests {
 
     #[test]
     fn broken_stat_is_refused() {
-        for text in [
-            "",
-            "42",
-            "42 (sh",
-            "42 (sh)",
-            "42 (sh) S 1 2",
-            "x (sh) S 10 42",
-        ] {
+        for text in ["", "42", "42 (sh", "42 (sh)", "42 (sh) S 1 2", "x (sh) S 10 42"] {
             assert_eq!(ProcessStat::parse(text.as_bytes()), None, "{text:?}");
         }
     }
@@ -285,8 +271,7 @@ mod tests {
     #[test]
     fn a_zombie_with_living_threads_is_not_dead() {
         let check = |state: &str, threads: u32, expected: bool| {
-            let text =
-                format!("42 (sh) {state} 10 42 40 0 -1 0 1 0 0 0 0 0 0 0 20 0 {threads} 0 9 1 1");
+            let text = format!("42 (sh) {state} 10 42 40 0 -1 0 1 0 0 0 0 0 0 0 20 0 {threads} 0 9 1 1");
             assert_eq!(
                 ProcessStat::parse(text.as_bytes()).unwrap().is_dead(),
                 expected,

@@ -79,10 +79,7 @@ mod tests {
             Limit::FileSize,
             Limit::Core,
         ] {
-            assert_eq!(
-                serde_json::to_string(&limit).unwrap(),
-                format!("\"{limit}\"")
-            );
+            assert_eq!(serde_json::to_string(&limit).unwrap(), format!("\"{limit}\""));
         }
     }
 

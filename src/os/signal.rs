@@ -96,10 +96,7 @@ mod tests {
     #[test]
     fn an_empty_group_is_nobody() {
         // Above the largest pid the kernel can be told to use (2^22).
-        assert_eq!(
-            signal_group(5_000_000, Signal::Cont).unwrap(),
-            Signalled::Nobody
-        );
+        assert_eq!(signal_group(5_000_000, Signal::Cont).unwrap(), Signalled::Nobody);
         assert!(!group_exists(5_000_000).unwrap());
     }
 }

@@ -74,9 +74,7 @@ impl Accounts {
     /// A user by name, else by number.
     pub fn user(&self, word: &str) -> Option<&User> {
         let by_name = self.users.iter().find(|user| user.name == word);
-        by_name.or_else(|| {
-            valid_id(word).and_then(|uid| self.users.iter().find(|user| user.uid == uid))
-        })
+        by_name.or_else(|| valid_id(word).and_then(|uid| self.users.iter().find(|user| user.uid == uid)))
     }
 
     /// A group's number by name, else the number itself.
@@ -91,11 +89,7 @@ impl Accounts {
 
     /// What `user` and `group` of a job mean. A user brings its primary and supplementary groups; `group` replaces the
     /// primary one; `group` alone changes only the primary group. A number without an entry needs `group`.
-    pub fn resolve(
-        &self,
-        user: Option<&str>,
-        group: Option<&str>,
-    ) -> Result<Credentials, AccountError> {
+    pub fn resolve(&self, user: Option<&str>, group: Option<&str>) -> Result<Credentials, AccountError> {
         let gid = match group {
             Some(word) => Some(
                 self.gid(word)
@@ -234,11 +228,7 @@ mod tests {
         match (found, expected) {
             (Ok(found), Ok((uid, gid, groups))) => {
                 assert_eq!((found.uid, found.gid), (uid, gid), "{user:?} {group:?}");
-                assert_eq!(
-                    found.groups.unwrap_or_default(),
-                    groups,
-                    "{user:?} {group:?}"
-                );
+                assert_eq!(found.groups.unwrap_or_default(), groups, "{user:?} {group:?}");
             }
             (Err(found), Err(text)) => assert_eq!(found.to_string(), text),
             (found, expected) => panic!("{user:?} {group:?}: {found:?}, expected {expected:?}"),
@@ -250,11 +240,7 @@ mod tests {
         check(None, None, Ok((None, None, &[])));
         check(Some("backup"), None, Ok((Some(34), Some(34), &[6, 26, 34])));
         check(Some("34"), None, Ok((Some(34), Some(34), &[6, 26, 34])));
-        check(
-            Some("backup"),
-            Some("disk"),
-            Ok((Some(34), Some(6), &[6, 26])),
-        );
+        check(Some("backup"), Some("disk"), Ok((Some(34), Some(6), &[6, 26])));
         check(None, Some("tape"), Ok((None, Some(26), &[])));
         check(None, Some("4711"), Ok((None, Some(4711), &[])));
         check(Some("7"), None, Ok((Some(1007), Some(1007), &[1007])));
@@ -264,20 +250,12 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named() {
-        check(
-            Some("nobody-here"),
-            None,
-            Err("user 'nobody-here' not found"),
-        );
+        check(Some("nobody-here"), None, Err("user 'nobody-here' not found"));
         check(Some("broken"), None, Err("user 'broken' not found"));
         check(Some("+"), None, Err("user '+' not found"));
         check(Some(""), None, Err("user '' not found"));
         check(Some("-1"), None, Err("user '-1' not found"));
-        check(
-            Some("4294967295"),
-            Some("0"),
-            Err("user '4294967295' not found"),
-        );
+        check(Some("4294967295"), Some("0"), Err("user '4294967295' not found"));
         check(Some("backup"), Some("nope"), Err("group 'nope' not found"));
         check(
             Some("4711"),

@@ -56,10 +56,32 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         ($($table:ident),*) => { $(findings.extend(every(tx, &all::$table, |_, _| ())?);)* };
     }
     tables!(
-        META, NODES, DEFINITIONS, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS, JOB_PAUSES, RUNS, STEPS, ATTEMPTS,
-        LIVE_ATTEMPTS, READY_STEPS, ACTIVE_RUNS, JOB_RUNS, FIRES, SLOT_POOLS, SLOT_ENTRIES, SLOT_ENTRY_IDS,
-        SLOT_WAITING, SLOT_WAITING_COUNT, SLOT_RUNNING, SLOT_DUE, SLOT_CLOSED, POISONED_RUNS, REMEMBERED,
-        REMEMBERED_KEYS, CHANGES
+        META,
+        NODES,
+        DEFINITIONS,
+        PUBLISHED_JOBS,
+        PUBLISHED_SLOT_POOLS,
+        JOB_PAUSES,
+        RUNS,
+        STEPS,
+        ATTEMPTS,
+        LIVE_ATTEMPTS,
+        READY_STEPS,
+        ACTIVE_RUNS,
+        JOB_RUNS,
+        FIRES,
+        SLOT_POOLS,
+        SLOT_ENTRIES,
+        SLOT_ENTRY_IDS,
+        SLOT_WAITING,
+        SLOT_WAITING_COUNT,
+        SLOT_RUNNING,
+        SLOT_DUE,
+        SLOT_CLOSED,
+        POISONED_RUNS,
+        REMEMBERED,
+        REMEMBERED_KEYS,
+        CHANGES
     );
     Ok(())
 }
@@ -106,12 +128,15 @@ impl EntryIndexes {
                 *self.counts.entry(entry.slot_pool.clone()).or_default() += 1;
             }
             EntryIndex::Running => {
-                self.running.insert((tenant, entry.slot_pool.clone(), entry.seq).encode());
+                self.running
+                    .insert((tenant, entry.slot_pool.clone(), entry.seq).encode());
                 let fence = entry.state.claim().map_or(0, |claim| claim.fence);
-                self.fences.insert((entry.slot_pool.clone(), entry.seq), (fence, entry.slots));
+                self.fences
+                    .insert((entry.slot_pool.clone(), entry.seq), (fence, entry.slots));
             }
             EntryIndex::Closed(at) => {
-                self.closed.insert((tenant, entry.slot_pool.clone(), at, entry.id).encode());
+                self.closed
+                    .insert((tenant, entry.slot_pool.clone(), at, entry.id).encode());
             }
         }
     }
@@ -124,7 +149,16 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
         // Their index rows cannot be recomputed; the unreadable rows themselves are reported already.
         return Ok(());
     }
-    let EntryIndexes { ids, waiting, due, running, closed, mut counts, mut fences, newest } = indexes;
+    let EntryIndexes {
+        ids,
+        waiting,
+        due,
+        running,
+        closed,
+        mut counts,
+        mut fences,
+        newest,
+    } = indexes;
     compare(tx, &all::SLOT_ENTRY_IDS, ids, findings)?;
     compare(tx, &all::SLOT_WAITING, waiting, findings)?;
     compare(tx, &all::SLOT_DUE, due, findings)?;
@@ -133,16 +167,24 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
     every(tx, &all::SLOT_WAITING_COUNT, |(_, slot_pool), Number(count)| {
         let real = counts.remove(&slot_pool).unwrap_or(0);
         if real != count {
-            findings.push(format!("slot_waiting_count: pool {slot_pool} says {count}, {real} wait"));
+            findings.push(format!(
+                "slot_waiting_count: pool {slot_pool} says {count}, {real} wait"
+            ));
         }
     })?;
-    findings.extend(counts.into_keys().map(|slot_pool| format!("slot_waiting_count: pool {slot_pool} has no row")));
+    findings.extend(
+        counts
+            .into_keys()
+            .map(|slot_pool| format!("slot_waiting_count: pool {slot_pool} has no row")),
+    );
     every(tx, &all::SLOT_RUNNING, |(_, slot_pool, seq), row| {
         if fences.remove(&(slot_pool, seq)) != Some((row.fence, row.slots)) {
             findings.push(format!("slot_running: entry {seq} has another fence or width"));
         }
     })?;
-    let counter = tx.get(&all::META, &("next_entry".to_owned(),))?.map_or(0, |number| number.0);
+    let counter = tx
+        .get(&all::META, &("next_entry".to_owned(),))?
+        .map_or(0, |number| number.0);
     if newest > counter {
         findings.push(format!("meta: next_entry is {counter}, an entry has {newest}"));
     }
@@ -182,7 +224,9 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
         }
     })?;
     for id in alive.symmetric_difference(&moving) {
-        findings.push(format!("runs: {id} and its steps disagree about whether it has ended"));
+        findings.push(format!(
+            "runs: {id} and its steps disagree about whether it has ended"
+        ));
     }
     compare(tx, &all::READY_STEPS, ready, findings)?;
     every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
@@ -207,15 +251,23 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             findings.push(format!("live_attempts: fence {} stands twice", row.claim.fence));
         }
         if running_steps.remove(&(tenant, id, step).encode()) != Some(row.claim.fence) {
-            findings.push(format!("live_attempts: {id} runs under another fence than its step says"));
+            findings.push(format!(
+                "live_attempts: {id} runs under another fence than its step says"
+            ));
         }
         if let Some(entry) = row.entry {
             held.insert((tenant, entry.slot_pool, entry.seq).encode());
         }
     })?;
-    findings.extend(running_steps.into_values().map(|fence| format!("steps: fence {fence} has no live attempt")));
+    findings.extend(
+        running_steps
+            .into_values()
+            .map(|fence| format!("steps: fence {fence} has no live attempt")),
+    );
     compare(tx, &all::SLOT_RUNNING, held, findings)?;
-    let counter = tx.get(&all::META, &("next_fence".to_owned(),))?.map_or(0, |number| number.0);
+    let counter = tx
+        .get(&all::META, &("next_fence".to_owned(),))?
+        .map_or(0, |number| number.0);
     if let Some(newest) = fences.last().filter(|newest| **newest > counter) {
         findings.push(format!("meta: next_fence is {counter}, a claim has {newest}"));
     }

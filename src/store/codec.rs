@@ -19,13 +19,19 @@ pub trait Record: Serialize + DeserializeOwned {
         if version == Self::VERSION {
             decode_body(body)
         } else {
-            Err(format!("{} has version {version}, known are up to {}", Self::NAME, Self::VERSION))
+            Err(format!(
+                "{} has version {version}, known are up to {}",
+                Self::NAME,
+                Self::VERSION
+            ))
         }
     }
 }
 
 fn configuration() -> impl bincode::config::Config {
-    bincode::config::standard().with_little_endian().with_limit::<{ limits::RECORD_BYTES_MAX }>()
+    bincode::config::standard()
+        .with_little_endian()
+        .with_limit::<{ limits::RECORD_BYTES_MAX }>()
 }
 
 /// The bytes of `record`.
@@ -44,8 +50,8 @@ pub fn decode<R: Record>(bytes: &[u8]) -> Result<R, String> {
 
 /// Reads a bincode body that must be used up to its last byte.
 pub fn decode_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    let (value, used) =
-        bincode::serde::decode_from_slice::<T, _>(body, configuration()).map_err(|error| error.to_string())?;
+    let (value, used) = bincode::serde::decode_from_slice::<T, _>(body, configuration())
+        .map_err(|error| error.to_string())?;
     if used == body.len() {
         Ok(value)
     } else {
@@ -72,7 +78,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let sample = Sample { number: 300, text: Some("a".to_owned()) };
+        let sample = Sample {
+            number: 300,
+            text: Some("a".to_owned()),
+        };
         let bytes = encode(&sample);
         assert_eq!(bytes, [3, 251, 44, 1, 1, 1, b'a']);
         assert_eq!(decode::<Sample>(&bytes), Ok(sample));
@@ -80,11 +89,17 @@ mod tests {
 
     #[test]
     fn damage_is_a_sentence() {
-        let mut bytes = encode(&Sample { number: 1, text: None });
+        let mut bytes = encode(&Sample {
+            number: 1,
+            text: None,
+        });
         bytes.push(0);
         assert_eq!(decode::<Sample>(&bytes).unwrap_err(), "1 bytes are left over");
         bytes[0] = 9;
-        assert_eq!(decode::<Sample>(&bytes).unwrap_err(), "sample has version 9, known are up to 3");
+        assert_eq!(
+            decode::<Sample>(&bytes).unwrap_err(),
+            "sample has version 9, known are up to 3"
+        );
         assert!(decode::<Sample>(&[]).is_err());
         // A length far beyond the input must neither panic nor allocate.
         assert!(decode::<Sample>(&[3, 1, 1, 253, 255, 255, 255, 255, 255, 255, 255, 127]).is_err());

@@ -32,7 +32,9 @@ pub enum DirectoryError {
         cause: String,
     },
     /// A newer ductor wrote it.
-    #[error("state directory {path} has format {found}; this ductor reads up to {FORMAT}: use the newer version")]
+    #[error(
+        "state directory {path} has format {found}; this ductor reads up to {FORMAT}: use the newer version"
+    )]
     TooNew {
         /// The directory.
         path: String,
@@ -40,7 +42,9 @@ pub enum DirectoryError {
         found: u32,
     },
     /// It stands on a network file system and the configuration does not say that this is wanted.
-    #[error("state directory {path} is on a network file system ({kind}); set `state.network: true` if its locks are reliable")]
+    #[error(
+        "state directory {path} is on a network file system ({kind}); set `state.network: true` if its locks are reliable"
+    )]
     Network {
         /// The directory.
         path: String,
@@ -53,7 +57,10 @@ impl StateDirectory {
     /// Makes the folders and checks the format number.
     pub fn prepare(root: &Path, network_allowed: bool) -> Result<StateDirectory, DirectoryError> {
         let path = root.display().to_string();
-        let unusable = |cause: std::io::Error| DirectoryError::Unusable { path: path.clone(), cause: cause.to_string() };
+        let unusable = |cause: std::io::Error| DirectoryError::Unusable {
+            path: path.clone(),
+            cause: cause.to_string(),
+        };
         for folder in ["", "nodes", "logs", "blobs", "probes"] {
             std::fs::create_dir_all(root.join(folder)).map_err(unusable)?;
         }
@@ -62,7 +69,10 @@ impl StateDirectory {
             && system.is_network_fs()
             && !network_allowed
         {
-            return Err(DirectoryError::Network { path, kind: system.type_name() });
+            return Err(DirectoryError::Network {
+                path,
+                kind: system.type_name(),
+            });
         }
         let directory = StateDirectory { root };
         match directory.format().map_err(unusable)? {
@@ -73,7 +83,9 @@ impl StateDirectory {
 
     /// The directory of files that exist already; makes nothing.
     pub fn existing(root: &Path) -> Option<StateDirectory> {
-        root.join("ductor.redb").exists().then(|| StateDirectory { root: root.to_path_buf() })
+        root.join("ductor.redb").exists().then(|| StateDirectory {
+            root: root.to_path_buf(),
+        })
     }
 
     fn format(&self) -> std::io::Result<Option<u32>> {
@@ -134,7 +146,11 @@ impl StateDirectory {
 
     /// The pid that the holder of a node lock wrote into it.
     pub fn holder_of(&self, name: &NodeName) -> Option<u32> {
-        std::fs::read_to_string(self.node_lock(name)).ok()?.trim().parse().ok()
+        std::fs::read_to_string(self.node_lock(name))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     }
 
     /// The lock by which everybody who has the store open keeps a migration out.
@@ -144,7 +160,10 @@ impl StateDirectory {
 
     /// Tries that exclusive locks exclude: twice in this process, on two open files.
     pub fn locks_are_trustworthy(&self, faults: &os::failpoint::Faults) -> bool {
-        let path = self.root.join("probes").join(format!("{}.lock", os::proc::own_pid()));
+        let path = self
+            .root
+            .join("probes")
+            .join(format!("{}.lock", os::proc::own_pid()));
         let first = HeldLock::try_take(&path);
         let second = HeldLock::try_take(&path);
         let excludes = matches!((&first, &second), (Ok(Some(_)), Ok(None)));
@@ -163,7 +182,12 @@ pub struct HeldLock {
 
 impl HeldLock {
     fn open(path: &Path) -> std::io::Result<File> {
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
     }
 
     fn try_take(path: &Path) -> std::io::Result<Option<HeldLock>> {
@@ -184,7 +208,8 @@ impl HeldLock {
         match lock(&file) {
             Ok(()) => {
                 let same = std::fs::metadata(path).is_ok_and(|now| {
-                    file.metadata().is_ok_and(|mine| (now.dev(), now.ino()) == (mine.dev(), mine.ino()))
+                    file.metadata()
+                        .is_ok_and(|mine| (now.dev(), now.ino()) == (mine.dev(), mine.ino()))
                 });
                 Ok(same.then_some(HeldLock { file }))
             }
@@ -202,7 +227,10 @@ impl HeldLock {
             if os::clock::boottime_ms() >= end {
                 return Ok(None);
             }
-            #[expect(clippy::disallowed_methods, reason = "a lock of another process has no wake-up; start-up only")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a lock of another process has no wake-up; start-up only"
+            )]
             std::thread::sleep(Duration::from_millis(25));
         }
     }
@@ -238,7 +266,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::prepare(folder.path(), false).unwrap();
         let name = NodeName::new("a").unwrap();
-        assert!(!directory.is_node_free(&name), "a name that nobody used proves nothing");
+        assert!(
+            !directory.is_node_free(&name),
+            "a name that nobody used proves nothing"
+        );
         let mut held = directory.try_lock_node(&name).unwrap().unwrap();
         held.write_number(42).unwrap();
         assert!(directory.try_lock_node(&name).unwrap().is_none());
@@ -255,7 +286,12 @@ mod tests {
         directory.write_format().unwrap();
         assert!(directory.locks_are_trustworthy(&os::failpoint::Faults::default()));
         std::fs::write(folder.path().join("format"), "99\n").unwrap();
-        let error = StateDirectory::prepare(folder.path(), false).unwrap_err().to_string();
-        assert!(error.contains("has format 99; this ductor reads up to 1"), "{error}");
+        let error = StateDirectory::prepare(folder.path(), false)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("has format 99; this ductor reads up to 1"),
+            "{error}"
+        );
     }
 }

@@ -37,15 +37,21 @@ pub fn index_of(entry: &SlotEntry) -> EntryIndex {
     match &entry.state {
         EntryState::Queued { .. } => EntryIndex::Waiting,
         EntryState::Running { .. } => EntryIndex::Running,
-        EntryState::Finished { at, .. } | EntryState::Expired { at, .. } | EntryState::Cancelled { at, .. } => {
-            EntryIndex::Closed(*at)
-        }
+        EntryState::Finished { at, .. }
+        | EntryState::Expired { at, .. }
+        | EntryState::Cancelled { at, .. } => EntryIndex::Closed(*at),
     }
 }
 
 /// The key of a waiting entry: priority, then time, then id.
 pub fn waiting_key(entry: &SlotEntry) -> WaitingKey {
-    (TENANT, entry.slot_pool.clone(), HighFirst(entry.priority), entry.queued_at, entry.id)
+    (
+        TENANT,
+        entry.slot_pool.clone(),
+        HighFirst(entry.priority),
+        entry.queued_at,
+        entry.id,
+    )
 }
 
 fn due_key(entry: &SlotEntry) -> (TenantId, Millis, EntryId) {
@@ -117,16 +123,31 @@ fn enter_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
         job: entry.job.clone(),
     };
     tx.put(&SLOT_WAITING, &waiting_key(entry), &row)?;
-    tx.put(&SLOT_DUE, &due_key(entry), &DueRow { seq: entry.seq, slot_pool: entry.slot_pool.clone() })?;
+    tx.put(
+        &SLOT_DUE,
+        &due_key(entry),
+        &DueRow {
+            seq: entry.seq,
+            slot_pool: entry.slot_pool.clone(),
+        },
+    )?;
     let count = waiting_count(tx, &entry.slot_pool)? + 1;
-    tx.put(&SLOT_WAITING_COUNT, &(TENANT, entry.slot_pool.clone()), &Number(count))
+    tx.put(
+        &SLOT_WAITING_COUNT,
+        &(TENANT, entry.slot_pool.clone()),
+        &Number(count),
+    )
 }
 
 fn leave_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
     tx.remove(&SLOT_WAITING, &waiting_key(entry))?;
     tx.remove(&SLOT_DUE, &due_key(entry))?;
     let count = waiting_count(tx, &entry.slot_pool)?.saturating_sub(1);
-    tx.put(&SLOT_WAITING_COUNT, &(TENANT, entry.slot_pool.clone()), &Number(count))
+    tx.put(
+        &SLOT_WAITING_COUNT,
+        &(TENANT, entry.slot_pool.clone()),
+        &Number(count),
+    )
 }
 
 /// Renews the lease of a held entry. The one row that a renewal writes.
@@ -137,7 +158,11 @@ pub fn put_lease(
     row: &RunningRow,
     lease: Lease,
 ) -> Result<(), StoreError> {
-    tx.put(&SLOT_RUNNING, &(TENANT, slot_pool.clone(), seq), &RunningRow { lease, ..row.clone() })
+    tx.put(
+        &SLOT_RUNNING,
+        &(TENANT, slot_pool.clone(), seq),
+        &RunningRow { lease, ..row.clone() },
+    )
 }
 
 /// Removes a closed entry for good (T18).
@@ -153,7 +178,9 @@ pub fn forget(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
 
 /// How many entries wait in the slot pool.
 pub fn waiting_count(rows: &mut impl Rows, slot_pool: &SlotPoolName) -> Result<u64, StoreError> {
-    Ok(rows.get(&SLOT_WAITING_COUNT, &(TENANT, slot_pool.clone()))?.map_or(0, |number| number.0))
+    Ok(rows
+        .get(&SLOT_WAITING_COUNT, &(TENANT, slot_pool.clone()))?
+        .map_or(0, |number| number.0))
 }
 
 /// The entry of a seq.

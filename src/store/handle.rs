@@ -102,13 +102,18 @@ impl Shared {
     }
 
     pub(super) fn close_handle(&self) {
-        self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        self.database
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 
     /// Opens the file and brings it to the current format.
     pub(super) fn reopen(&self) -> Result<(), StoreError> {
         self.fail("store.open")?;
-        let database = Database::builder().set_cache_size(self.options.cache_bytes).create(self.path())?;
+        let database = Database::builder()
+            .set_cache_size(self.options.cache_bytes)
+            .create(self.path())?;
         migrate::bring_up(&database, self.clock.now())?;
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(database));
         Ok(())
@@ -138,7 +143,9 @@ impl Shared {
 
     /// After a pause in the work: one small commit after which a kill needs no long repair.
     pub(super) fn commit_for_quick_repair(&self) {
-        let Ok(mut transaction) = self.begin_write() else { return };
+        let Ok(mut transaction) = self.begin_write() else {
+            return;
+        };
         transaction.set_quick_repair(true);
         if let Err(error) = transaction.commit() {
             tracing::warn!(cause = %error, "the idle commit failed");
@@ -166,7 +173,9 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Store").field("directory", &self.shared.options.directory).finish_non_exhaustive()
+        out.debug_struct("Store")
+            .field("directory", &self.shared.options.directory)
+            .finish_non_exhaustive()
     }
 }
 
@@ -182,10 +191,12 @@ impl WriterThread {
         let handle = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(handle) = handle else { return true };
         let (done, ended) = std::sync::mpsc::channel();
-        let watcher = std::thread::Builder::new().name("store-stop".to_owned()).spawn(move || {
-            drop(handle.join());
-            done.send(()).ok();
-        });
+        let watcher = std::thread::Builder::new()
+            .name("store-stop".to_owned())
+            .spawn(move || {
+                drop(handle.join());
+                done.send(()).ok();
+            });
         watcher.is_ok() && ended.recv_timeout(patience).is_ok()
     }
 }
@@ -213,18 +224,25 @@ impl Store {
         });
         shared.reopen()?;
         let stored = shared.read_once(|tx| tx.get(&META, &("sequence".to_owned(),)))?;
-        shared.sequence.send_replace(stored.map_or(0, |number: Number| number.0));
+        shared
+            .sequence
+            .send_replace(stored.map_or(0, |number: Number| number.0));
         let for_writer = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
             .spawn(move || writer::run(&for_writer))?;
-        let writer =
-            Arc::new(WriterThread { shared: Arc::clone(&shared), thread: Mutex::new(Some(thread)) });
+        let writer = Arc::new(WriterThread {
+            shared: Arc::clone(&shared),
+            thread: Mutex::new(Some(thread)),
+        });
         Ok(Store { shared, writer })
     }
 
     /// Runs `read` on a snapshot. It waits for no writer. Call it from a blocking context; it may touch the disk.
-    pub fn read<T>(&self, mut read: impl FnMut(&mut ReadTx) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub fn read<T>(
+        &self,
+        mut read: impl FnMut(&mut ReadTx) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         match self.shared.read_once(&mut read) {
             Err(StoreError::NotOpen) => self.shared.read_once(&mut read),
             other => other,
@@ -242,7 +260,12 @@ impl Store {
         F: FnMut(&mut Tx<'_>) -> Result<T, Abort> + Send + 'static,
     {
         let (reply, mut answer) = oneshot::channel();
-        let job = TypedJob { name, change, answer: None, reply: Some(reply) };
+        let job = TypedJob {
+            name,
+            change,
+            answer: None,
+            reply: Some(reply),
+        };
         let request = Request::new(Box::new(job));
         self.shared.queue.push(&request)?;
         let dropped = |_| ChangeError::Panicked(name);
@@ -265,7 +288,12 @@ impl Store {
         F: FnMut(&mut Tx<'_>) -> Result<T, Abort> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let job = TypedJob { name, change, answer: None, reply: Some(reply) };
+        let job = TypedJob {
+            name,
+            change,
+            answer: None,
+            reply: Some(reply),
+        };
         self.shared.queue.push(&Request::new(Box::new(job)))?;
         answer.blocking_recv().map_err(|_| ChangeError::Panicked(name))?
     }

@@ -185,7 +185,14 @@ mod tests {
     #[test]
     fn bytes_sort_like_the_tuples() {
         let key = |priority: i32, at: i64, id: u8| {
-            (TenantId(0), SlotPoolName::new("a").unwrap(), HighFirst(priority), Millis(at), EntryId([id; 16])).encode()
+            (
+                TenantId(0),
+                SlotPoolName::new("a").unwrap(),
+                HighFirst(priority),
+                Millis(at),
+                EntryId([id; 16]),
+            )
+                .encode()
         };
         let ordered = [
             key(1_000_000, 0, 0),
@@ -203,7 +210,13 @@ mod tests {
     #[test]
     fn keys_come_back() {
         type Whole = (TenantId, JobName, Millis, HighFirst, u64);
-        let key: Whole = (TenantId(7), JobName::new("nightly \u{e9}").unwrap(), Millis(-1), HighFirst(i32::MIN), u64::MAX);
+        let key: Whole = (
+            TenantId(7),
+            JobName::new("nightly \u{e9}").unwrap(),
+            Millis(-1),
+            HighFirst(i32::MIN),
+            u64::MAX,
+        );
         assert_eq!(Whole::decode(&key.encode()), Some(key.clone()));
         let mut longer = key.encode();
         longer.push(0);

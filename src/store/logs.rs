@@ -10,7 +10,8 @@ use crate::words::names::StepRef;
 
 /// The file of one attempt: `logs/<run>/<step>-<attempt>-<fence>.log`.
 pub fn path_of(logs: &Path, run: RunId, step: &StepRef, number: u32, fence: u64) -> PathBuf {
-    logs.join(run.to_string()).join(format!("{step}-{number}-{fence}.log"))
+    logs.join(run.to_string())
+        .join(format!("{step}-{number}-{fence}.log"))
 }
 
 /// A piece of a log.
@@ -29,7 +30,11 @@ pub fn read(path: &Path, offset: i64, limit: u64) -> Result<LogPiece, StoreError
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(LogPiece { start: 0, size: 0, bytes: Vec::new() });
+            return Ok(LogPiece {
+                start: 0,
+                size: 0,
+                bytes: Vec::new(),
+            });
         }
         Err(error) => return Err(error.into()),
     };

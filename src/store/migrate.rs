@@ -21,7 +21,9 @@ pub(super) fn bring_up(database: &Database, now: Now) -> Result<(), StoreError> 
     let transaction = database.begin_write()?;
     let mut tx = Tx::new(&transaction, now);
     let key = ("format".to_owned(),);
-    let found = tx.get(&META, &key)?.map(|number: Number| u32::try_from(number.0).unwrap_or(u32::MAX));
+    let found = tx
+        .get(&META, &key)?
+        .map(|number: Number| u32::try_from(number.0).unwrap_or(u32::MAX));
     match found {
         Some(FORMAT) => {
             drop(tx);

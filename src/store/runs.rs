@@ -14,7 +14,12 @@ use crate::words::names::{JobName, StepRef};
 pub const TENANT: TenantId = TenantId::DEFAULT;
 
 /// Writes a run that begins to exist, with its one step.
-pub fn insert(tx: &mut Tx<'_>, run: &Run, step: &StepState, ready: Option<&ReadyStep>) -> Result<(), StoreError> {
+pub fn insert(
+    tx: &mut Tx<'_>,
+    run: &Run,
+    step: &StepState,
+    ready: Option<&ReadyStep>,
+) -> Result<(), StoreError> {
     debug_assert!(!run.state.is_terminal(), "a run begins alive");
     tx.put(&RUNS, &(TENANT, run.id), run)?;
     tx.put(&ACTIVE_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
@@ -31,7 +36,12 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
     if after.state.is_terminal() && !before.state.is_terminal() {
         tx.remove(&ACTIVE_RUNS, &(TENANT, after.definition.clone(), after.id))?;
     }
-    tx.tell("run.changed", after.id, after.record_version, Some(after.state.word()));
+    tx.tell(
+        "run.changed",
+        after.id,
+        after.record_version,
+        Some(after.state.word()),
+    );
     Ok(())
 }
 
@@ -90,7 +100,10 @@ pub fn live_of(
     rows: &mut impl Rows,
     job: &JobName,
 ) -> Result<Vec<(RunId, StepRef, super::rows::LiveAttempt)>, StoreError> {
-    Ok(live(rows)?.into_iter().filter(|(_, _, row)| row.job == *job).collect())
+    Ok(live(rows)?
+        .into_iter()
+        .filter(|(_, _, row)| row.job == *job)
+        .collect())
 }
 
 /// All executions that hold a claim now.

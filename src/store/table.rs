@@ -17,7 +17,11 @@ pub struct Table<K, R> {
 
 impl<K, R> Table<K, R> {
     pub(super) const fn new(index: usize, name: &'static str) -> Table<K, R> {
-        Table { index, name, marker: PhantomData }
+        Table {
+            index,
+            name,
+            marker: PhantomData,
+        }
     }
 
     /// Its place among the tables, for raw scans.
@@ -33,13 +37,16 @@ impl<K, R> Table<K, R> {
 
 impl<K: Key, R: Record> Table<K, R> {
     pub(super) fn read_row(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {
-        let unreadable = |cause: String| StoreError::Unreadable { table: self.name, key: ids::hex(key), cause };
+        let unreadable = |cause: String| StoreError::Unreadable {
+            table: self.name,
+            key: ids::hex(key),
+            cause,
+        };
         let typed_key = K::decode(key).ok_or_else(|| unreadable("its key is malformed".to_owned()))?;
         let record = codec::decode(value).map_err(unreadable)?;
         Ok((typed_key, record))
     }
 }
-
 
 /// Reads. `Tx` and `ReadTx` differ only in the two raw calls.
 pub trait Rows {
@@ -60,7 +67,9 @@ pub trait Rows {
     /// The record under `key`.
     fn get<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K) -> Result<Option<R>, StoreError> {
         let key = key.encode();
-        let Some(value) = self.raw_get(table.index, &key)? else { return Ok(None) };
+        let Some(value) = self.raw_get(table.index, &key)? else {
+            return Ok(None);
+        };
         table.read_row(&key, &value).map(|(_, record)| Some(record))
     }
 
@@ -79,7 +88,9 @@ pub trait Rows {
     ) -> Result<Vec<(K, R)>, StoreError> {
         let after = after.map(Key::encode);
         let rows = self.raw_scan(table.index, &prefix.encode(), after.as_deref(), false, limit)?;
-        rows.iter().map(|(key, value)| table.read_row(key, value)).collect()
+        rows.iter()
+            .map(|(key, value)| table.read_row(key, value))
+            .collect()
     }
 
     /// Up to `limit` rows whose keys begin with `prefix`, descending, before the key `before`.
@@ -92,7 +103,9 @@ pub trait Rows {
     ) -> Result<Vec<(K, R)>, StoreError> {
         let before = before.map(Key::encode);
         let rows = self.raw_scan(table.index, &prefix.encode(), before.as_deref(), true, limit)?;
-        rows.iter().map(|(key, value)| table.read_row(key, value)).collect()
+        rows.iter()
+            .map(|(key, value)| table.read_row(key, value))
+            .collect()
     }
 
     /// Like [`Rows::scan`], but each row is readable or not by itself: one damaged row hides no other.
@@ -104,7 +117,13 @@ pub trait Rows {
         limit: usize,
     ) -> Result<Vec<EachRow<K, R>>, StoreError> {
         let rows = self.raw_scan(table.index, &prefix.encode(), after, false, limit)?;
-        Ok(rows.into_iter().map(|(key, value)| EachRow { row: table.read_row(&key, &value), key }).collect())
+        Ok(rows
+            .into_iter()
+            .map(|(key, value)| EachRow {
+                row: table.read_row(&key, &value),
+                key,
+            })
+            .collect())
     }
 }
 

@@ -3,8 +3,8 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
+    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present,
+    PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::slots::admission::{Pause, SlotPoolState};

@@ -1,6 +1,8 @@
 //! The two kinds of transaction: a snapshot to read from, and the writer's own.
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, Table as RawTable, TableDefinition, WriteTransaction};
+use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableTable, Table as RawTable, TableDefinition, WriteTransaction,
+};
 
 use super::codec::{self, Record};
 use super::error::StoreError;
@@ -30,7 +32,10 @@ pub struct ReadTx {
 
 impl ReadTx {
     pub(super) fn new(transaction: ReadTransaction) -> ReadTx {
-        ReadTx { transaction, tables: NAMES.iter().map(|_| None).collect() }
+        ReadTx {
+            transaction,
+            tables: NAMES.iter().map(|_| None).collect(),
+        }
     }
 
     fn table(&mut self, index: usize) -> Result<&ReadOnlyTable<Bytes, Bytes>, StoreError> {
@@ -71,7 +76,9 @@ pub struct Tx<'t> {
 
 impl std::fmt::Debug for Tx<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Tx").field("rows_written", &self.rows_written).finish_non_exhaustive()
+        out.debug_struct("Tx")
+            .field("rows_written", &self.rows_written)
+            .finish_non_exhaustive()
     }
 }
 
@@ -118,12 +125,18 @@ impl<'t> Tx<'t> {
     }
 
     /// Writes `record` under `key`.
-    pub fn put<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K, record: &R) -> Result<(), StoreError> {
+    pub fn put<K: Key, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        key: &K,
+        record: &R,
+    ) -> Result<(), StoreError> {
         let key = key.encode();
         let value = codec::encode(record);
         self.rows_written += 1;
         self.bytes_written += key.len() + value.len();
-        self.table(table.index)?.insert(key.as_slice(), value.as_slice())?;
+        self.table(table.index)?
+            .insert(key.as_slice(), value.as_slice())?;
         Ok(())
     }
 
@@ -138,7 +151,12 @@ impl<'t> Tx<'t> {
 
     /// Puts raw bytes under a raw key. Only for tests that damage a row on purpose.
     #[cfg(debug_assertions)]
-    pub fn damage<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K, bytes: &[u8]) -> Result<(), StoreError> {
+    pub fn damage<K: Key, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        key: &K,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
         let key = key.encode();
         self.rows_written += 1;
         self.table(table.index)?.insert(key.as_slice(), bytes)?;
@@ -220,11 +238,16 @@ fn scan<T: ReadableTable<Bytes, Bytes>>(
         (Some(key), true) => (Bound::Included(prefix), Bound::Excluded(key)),
     };
     let rows = table.range::<&[u8]>(range)?;
-    let own = |row: Result<(redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>), redb::StorageError>| {
-        let (key, value) = row?;
-        Ok((key.value().to_vec(), value.value().to_vec()))
-    };
-    if descending { rows.rev().take(limit).map(own).collect() } else { rows.take(limit).map(own).collect() }
+    let own =
+        |row: Result<(redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>), redb::StorageError>| {
+            let (key, value) = row?;
+            Ok((key.value().to_vec(), value.value().to_vec()))
+        };
+    if descending {
+        rows.rev().take(limit).map(own).collect()
+    } else {
+        rows.take(limit).map(own).collect()
+    }
 }
 
 #[cfg(test)]

@@ -78,16 +78,23 @@ pub(super) struct Request {
 
 impl Request {
     pub(super) fn new(job: Box<dyn Job>) -> Arc<Request> {
-        Arc::new(Request { state: AtomicU8::new(PENDING), job: Mutex::new(Some(job)) })
+        Arc::new(Request {
+            state: AtomicU8::new(PENDING),
+            job: Mutex::new(Some(job)),
+        })
     }
 
     /// True if the writer had not taken it and now never will.
     pub(super) fn withdraw(&self) -> bool {
-        self.state.compare_exchange(PENDING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.state
+            .compare_exchange(PENDING, WITHDRAWN, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
     }
 
     fn take(&self) -> Option<Box<dyn Job>> {
-        self.state.compare_exchange(PENDING, TAKEN, Ordering::AcqRel, Ordering::Acquire).ok()?;
+        self.state
+            .compare_exchange(PENDING, TAKEN, Ordering::AcqRel, Ordering::Acquire)
+            .ok()?;
         lock(&self.job).take()
     }
 }
@@ -147,7 +154,12 @@ impl Queue {
                 return Wait::Closed;
             }
             match patience {
-                None => state = self.arrived.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner),
+                None => {
+                    state = self
+                        .arrived
+                        .wait(state)
+                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                }
                 Some(patience) => {
                     let (next, timed_out) = self
                         .arrived
@@ -253,7 +265,10 @@ fn attempt(shared: &Shared, taken: &mut Vec<Box<dyn Job>>, take_more: bool) -> A
         drop(transaction.abort());
         let fault = match &bad {
             ChangeError::Failed(error) if !error.is_row_fault() => Some(error.clone()),
-            ChangeError::Failed(_) | ChangeError::Panicked(_) | ChangeError::Withdrawn | ChangeError::Unknown => None,
+            ChangeError::Failed(_)
+            | ChangeError::Panicked(_)
+            | ChangeError::Withdrawn
+            | ChangeError::Unknown => None,
         };
         if let Some(error) = fault {
             return Attempt::StoreFault(error, None);
@@ -293,8 +308,11 @@ fn run_changes(
     for job in taken.iter_mut() {
         run_one(tx, job.as_mut())?;
     }
-    while take_more && taken.len() < limits::BATCH_CHANGES_MAX && tx.bytes_written() < limits::BATCH_BYTES_MAX {
-        let Some(job) = shared.queue.take_next() else { break };
+    while take_more && taken.len() < limits::BATCH_CHANGES_MAX && tx.bytes_written() < limits::BATCH_BYTES_MAX
+    {
+        let Some(job) = shared.queue.take_next() else {
+            break;
+        };
         taken.push(job);
         if let Some(job) = taken.last_mut() {
             run_one(tx, job.as_mut())?;
@@ -318,7 +336,10 @@ fn write_feed(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     let sequence = tx.next_number("sequence")?;
     let items = tx.take_feed();
     if !items.is_empty() {
-        let row = FeedRow { at: tx.now().wall, items };
+        let row = FeedRow {
+            at: tx.now().wall,
+            items,
+        };
         tx.put(&CHANGES, &(sequence,), &row)?;
     }
     Ok(sequence)
@@ -353,7 +374,9 @@ fn settle_fault(shared: &Shared, mut taken: Vec<Box<dyn Job>>, error: &StoreErro
     tracing::info!("the store is open again");
     let Some(sequence) = sequence else { return };
     let stored = shared.read_once(|tx| {
-        Ok(tx.get(&META, &("sequence".to_owned(),))?.map_or(0, |number: Number| number.0))
+        Ok(tx
+            .get(&META, &("sequence".to_owned(),))?
+            .map_or(0, |number: Number| number.0))
     });
     let failure = match stored {
         Ok(stored) if stored >= sequence => None,

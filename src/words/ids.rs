@@ -57,7 +57,10 @@ impl FromStr for RunId {
         text.strip_prefix("run_")
             .and_then(unbase32)
             .map(|number| RunId(number.to_be_bytes()))
-            .ok_or_else(|| BadId { kind: "run", text: text.chars().take(64).collect() })
+            .ok_or_else(|| BadId {
+                kind: "run",
+                text: text.chars().take(64).collect(),
+            })
     }
 }
 
@@ -93,7 +96,10 @@ impl FromStr for EntryId {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<EntryId, BadId> {
-        unhex(text).map(EntryId).ok_or_else(|| BadId { kind: "queue", text: text.chars().take(64).collect() })
+        unhex(text).map(EntryId).ok_or_else(|| BadId {
+            kind: "queue",
+            text: text.chars().take(64).collect(),
+        })
     }
 }
 
@@ -126,7 +132,10 @@ pub fn fresh_request_id() -> String {
     base32(u128::from_be_bytes(fresh_uuid()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that makes time-ordered ids")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that makes time-ordered ids"
+)]
 fn fresh_uuid() -> [u8; 16] {
     *uuid::Uuid::now_v7().as_bytes()
 }
@@ -159,7 +168,10 @@ fn unhex(text: &str) -> Option<[u8; 16]> {
 const CROCKFORD: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 fn base32(number: u128) -> String {
-    (0..26).rev().map(|place| char::from(CROCKFORD[((number >> (place * 5)) & 31) as usize])).collect()
+    (0..26)
+        .rev()
+        .map(|place| char::from(CROCKFORD[((number >> (place * 5)) & 31) as usize]))
+        .collect()
 }
 
 fn unbase32(text: &str) -> Option<u128> {
@@ -200,10 +212,22 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_id_is_refused() {
-        for text in ["", "run_", "run_0", "run_8zzzzzzzzzzzzzzzzzzzzzzzzz", "RUN_00000000000000000000000000", "run_\u{e9}"] {
+        for text in [
+            "",
+            "run_",
+            "run_0",
+            "run_8zzzzzzzzzzzzzzzzzzzzzzzzz",
+            "RUN_00000000000000000000000000",
+            "run_\u{e9}",
+        ] {
             assert!(text.parse::<RunId>().is_err(), "{text}");
         }
-        for text in ["", "xyz", "0x000000000000000000000000000000", "+0000000000000000000000000000000"] {
+        for text in [
+            "",
+            "xyz",
+            "0x000000000000000000000000000000",
+            "+0000000000000000000000000000000",
+        ] {
             assert!(text.parse::<EntryId>().is_err(), "{text}");
         }
     }
@@ -211,7 +235,10 @@ mod tests {
     #[test]
     fn parts_are_prefixed_by_their_length() {
         assert_ne!(EntryId::of_parts(&["ab", "c"]), EntryId::of_parts(&["a", "bc"]));
-        assert_eq!(EntryId::of_parts(&["fire", "job"]), EntryId::of_parts(&["fire", "job"]));
+        assert_eq!(
+            EntryId::of_parts(&["fire", "job"]),
+            EntryId::of_parts(&["fire", "job"])
+        );
         assert_eq!(
             sha256_hex(b"abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -69,7 +69,10 @@ impl NodeName {
     /// Checks `text`.
     pub fn new(text: &str) -> Result<NodeName, BadName> {
         let tail_ok = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'-');
-        let first_ok = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let first_ok = text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         if first_ok && text.len() <= limits::NODE_NAME_BYTES_MAX && text.bytes().all(tail_ok) {
             Ok(NodeName(text.to_owned()))
         } else {
@@ -92,7 +95,11 @@ impl JobName {
 impl SlotPoolName {
     /// Checks `text`.
     pub fn new(text: &str) -> Result<SlotPoolName, BadName> {
-        if is_printable(text) { Ok(SlotPoolName(text.to_owned())) } else { Err(BadName::SlotPool) }
+        if is_printable(text) {
+            Ok(SlotPoolName(text.to_owned()))
+        } else {
+            Err(BadName::SlotPool)
+        }
     }
 }
 

@@ -39,7 +39,9 @@ impl fmt::Display for Millis {
 
 /// Parses RFC 3339 with a zone or `Z`.
 pub fn parse_instant(text: &str) -> Option<Millis> {
-    text.parse::<jiff::Timestamp>().ok().map(|instant| Millis(instant.as_millisecond()))
+    text.parse::<jiff::Timestamp>()
+        .ok()
+        .map(|instant| Millis(instant.as_millisecond()))
 }
 
 /// Milliseconds of `CLOCK_BOOTTIME`: they run through a suspend and nobody can set them.
@@ -80,7 +82,10 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Now {
-        Now { wall: Millis(os::clock::wall_ms()), boot: BootMillis(os::clock::boottime_ms()) }
+        Now {
+            wall: Millis(os::clock::wall_ms()),
+            boot: BootMillis(os::clock::boottime_ms()),
+        }
     }
 }
 
@@ -94,7 +99,10 @@ pub struct ManualClock {
 impl ManualClock {
     /// A clock that stands at `wall`, an hour after its machine booted.
     pub fn at(wall: Millis) -> ManualClock {
-        ManualClock { wall: Arc::new(AtomicI64::new(wall.0)), boot: Arc::new(AtomicU64::new(3_600_000)) }
+        ManualClock {
+            wall: Arc::new(AtomicI64::new(wall.0)),
+            boot: Arc::new(AtomicU64::new(3_600_000)),
+        }
     }
 
     /// Lets `ms` pass on both clocks.
@@ -125,7 +133,10 @@ mod tests {
     #[test]
     fn instants_are_written_in_utc_with_milliseconds() {
         assert_eq!(Millis(1_764_439_200_123).to_string(), "2025-11-29T18:00:00.123Z");
-        assert_eq!(parse_instant("2025-11-29T19:00:00.123+01:00"), Some(Millis(1_764_439_200_123)));
+        assert_eq!(
+            parse_instant("2025-11-29T19:00:00.123+01:00"),
+            Some(Millis(1_764_439_200_123))
+        );
         assert_eq!(parse_instant("2025-11-29 18:00"), None);
     }
 

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::environment;
 use super::log_file::LogWriter;
 use super::process::{
-    Exit, GroupEnd, NoFilter, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after, own_exe,
-    pump, records,
+    Exit, GroupEnd, NoFilter, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after,
+    own_exe, pump, records,
 };
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
@@ -73,7 +73,8 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
     let ended = match launch(shim, &plan, &script).await {
         Ok(running) => watch_command(running, &plan, stops, &mut log).await,
         Err(sentence) => {
-            log.remark(&format!("{}: {sentence}", reason::LAUNCH_FAILED)).await;
+            log.remark(&format!("{}: {sentence}", reason::LAUNCH_FAILED))
+                .await;
             Ended {
                 outcome: Outcome::Failed,
                 exit_code: Some(CODE_NOT_STARTED),
@@ -87,7 +88,11 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
     if let Some(error) = &report.error {
         tracing::warn!(missing_bytes = report.missing_bytes, cause = %error, "a log could not be written whole");
     }
-    Ended { log_bytes: report.size, reason: ended.reason.map(|text| shorten(&text)), ..ended }
+    Ended {
+        log_bytes: report.size,
+        reason: ended.reason.map(|text| shorten(&text)),
+        ..ended
+    }
 }
 
 fn shorten(text: &str) -> String {
@@ -216,7 +221,10 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
         Seen::TimedOut => ended_by(
             Outcome::TimedOut,
             Some(CODE_TIMEOUT),
-            format!("execution timeout of {} s", seconds(step.execution_timeout_ms.unwrap_or(0))),
+            format!(
+                "execution timeout of {} s",
+                seconds(step.execution_timeout_ms.unwrap_or(0))
+            ),
         ),
         Seen::Stopped(stop) => stopped(&stop),
         Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),
@@ -311,7 +319,9 @@ async fn end_group(running: &mut Running, seen: &Seen, kill_timeout_ms: u64, sto
         end = running.end_group(Duration::from_millis(patience)) => return end,
         within = lease_lost => within,
     };
-    running.end_group(Duration::from_millis(shortened.min(patience))).await
+    running
+        .end_group(Duration::from_millis(shortened.min(patience)))
+        .await
 }
 
 fn stuck_of(end: GroupEnd) -> Vec<u32> {
@@ -322,11 +332,21 @@ fn stuck_of(end: GroupEnd) -> Vec<u32> {
 }
 
 fn seconds(ms: u64) -> String {
-    if ms.is_multiple_of(1_000) { (ms / 1_000).to_string() } else { format!("{}.{:03}", ms / 1_000, ms % 1_000) }
+    if ms.is_multiple_of(1_000) {
+        (ms / 1_000).to_string()
+    } else {
+        format!("{}.{:03}", ms / 1_000, ms % 1_000)
+    }
 }
 
 fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
-    Ended { outcome, exit_code, reason: Some(reason), log_bytes: 0, stuck: Vec::new() }
+    Ended {
+        outcome,
+        exit_code,
+        reason: Some(reason),
+        log_bytes: 0,
+        stuck: Vec::new(),
+    }
 }
 
 fn stopped(stop: &Stop) -> Ended {
@@ -350,7 +370,9 @@ async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) ->
     };
     match &plan.step.verify {
         None => success,
-        Some(verify) => verify_result(plan, verify, command.code, stops, log).await.unwrap_or(success),
+        Some(verify) => verify_result(plan, verify, command.code, stops, log)
+            .await
+            .unwrap_or(success),
     }
 }
 
@@ -363,26 +385,49 @@ async fn verify_result(
     log: &mut Log,
 ) -> Option<Ended> {
     let mut with_code = plan.clone();
-    with_code.marks.push(("DUCTOR_EXIT_CODE".to_owned(), code.to_string()));
+    with_code
+        .marks
+        .push(("DUCTOR_EXIT_CODE".to_owned(), code.to_string()));
     let script = verify.command.clone();
     let shim = match Shim::spawn(&own_exe()) {
         Ok(shim) => shim,
-        Err(error) => return Some(verify_failed(Some(code), &format!("could not start: {error}"), "")),
+        Err(error) => {
+            return Some(verify_failed(
+                Some(code),
+                &format!("could not start: {error}"),
+                "",
+            ));
+        }
     };
     let mut running = match launch(shim, &with_code, &script).await {
         Ok(running) => running,
-        Err(sentence) => return Some(verify_failed(Some(code), &format!("could not start: {sentence}"), "")),
+        Err(sentence) => {
+            return Some(verify_failed(
+                Some(code),
+                &format!("could not start: {sentence}"),
+                "",
+            ));
+        }
     };
     let (seen, end, saved) = {
-        let mut sink = VerifySink { saved: SavedLines::new(limits::VERIFY_LINES_MAX) };
-        let Some(output) = running.take_output() else { return Some(verify_failed(Some(code), "has no output", "")) };
+        let mut sink = VerifySink {
+            saved: SavedLines::new(limits::VERIFY_LINES_MAX),
+        };
+        let Some(output) = running.take_output() else {
+            return Some(verify_failed(Some(code), "has no output", ""));
+        };
         let close = CancellationToken::new();
         let closer = close.clone();
         let reading = tokio::spawn(async move {
             pump(output, &mut NoFilter, &mut sink, &closer).await;
             sink.saved
         });
-        let seen = wait(&running, Some(Duration::from_millis(verify.timeout_ms)), &mut stops).await;
+        let seen = wait(
+            &running,
+            Some(Duration::from_millis(verify.timeout_ms)),
+            &mut stops,
+        )
+        .await;
         let end = end_group(&mut running, &seen, plan.step.kill_timeout_ms, &mut stops).await;
         let saved = close_after(reading, &close, Duration::from_millis(limits::PIPE_LINGER_MS)).await;
         (seen, end, saved)
@@ -401,7 +446,10 @@ async fn verify_result(
         Seen::Stopped(stop) => stopped(&stop),
         Seen::Unknown(cause) => verify_failed(Some(code), &cause, &text),
     };
-    Some(Ended { stuck: stuck_of(end), ..ended })
+    Some(Ended {
+        stuck: stuck_of(end),
+        ..ended
+    })
 }
 
 fn verify_text(saved: &SavedLines) -> String {
@@ -412,7 +460,11 @@ fn verify_text(saved: &SavedLines) -> String {
 
 fn verify_failed(code: Option<i32>, why: &str, text: &str) -> Ended {
     let text = text.trim_end();
-    let reason = if text.is_empty() { format!("verify: {why}") } else { format!("verify: {why}: {text}") };
+    let reason = if text.is_empty() {
+        format!("verify: {why}")
+    } else {
+        format!("verify: {why}: {text}")
+    };
     ended_by(Outcome::Failed, code, reason)
 }
 

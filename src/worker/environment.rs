@@ -11,26 +11,33 @@ use crate::words::limits;
 
 /// Resolves `step` into a launch message. `marks` are the daemon's own variables; nothing overrides them.
 /// The error is the sentence after `launch failed: `. Reads files: call it from a blocking context.
-pub fn resolve(step: &CommandStep, script: &CommandLine, marks: &[(String, String)]) -> Result<LaunchSpec, String> {
-    let mut environment: BTreeMap<String, String> =
-        std::env::vars().filter(|(key, _)| !key.starts_with("DUCTOR_")).collect();
+pub fn resolve(
+    step: &CommandStep,
+    script: &CommandLine,
+    marks: &[(String, String)],
+) -> Result<LaunchSpec, String> {
+    let mut environment: BTreeMap<String, String> = std::env::vars()
+        .filter(|(key, _)| !key.starts_with("DUCTOR_"))
+        .collect();
     if let Some(path) = &step.env_file {
         environment.extend(read_env_file(&expand_home(path))?);
     }
     environment.extend(step.environment.iter().cloned());
     environment.extend(marks.iter().cloned());
     let program = match script {
-        CommandLine::Shell(script) => {
-            Program::Shell { shell: PathBuf::from(&step.shell), script: script.clone() }
-        }
+        CommandLine::Shell(script) => Program::Shell {
+            shell: PathBuf::from(&step.shell),
+            script: script.clone(),
+        },
         CommandLine::List(words) => Program::List(words.clone()),
     };
     let mut spec = LaunchSpec::new(program, environment.into_iter().collect());
     spec.cwd = step.working_directory.as_deref().map(expand_home);
     if step.user.is_some() || step.group.is_some() {
         let accounts = Accounts::read().map_err(|error| format!("the accounts cannot be read: {error}"))?;
-        spec.credentials =
-            accounts.resolve(step.user.as_deref(), step.group.as_deref()).map_err(|error| error.to_string())?;
+        spec.credentials = accounts
+            .resolve(step.user.as_deref(), step.group.as_deref())
+            .map_err(|error| error.to_string())?;
     }
     for (key, value) in &step.resource_limits {
         let limit = limit_of(key).ok_or_else(|| format!("unknown resource limit `{key}`"))?;
@@ -55,18 +62,24 @@ fn expand_home(path: &str) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     match path.strip_prefix('~') {
         Some("") => home().unwrap_or_else(|| PathBuf::from(path)),
-        Some(rest) if rest.starts_with('/') => {
-            home().map_or_else(|| PathBuf::from(path), |home| home.join(rest.trim_start_matches('/')))
-        }
+        Some(rest) if rest.starts_with('/') => home().map_or_else(
+            || PathBuf::from(path),
+            |home| home.join(rest.trim_start_matches('/')),
+        ),
         Some(_) | None => PathBuf::from(path),
     }
 }
 
 fn read_env_file(path: &Path) -> Result<Vec<(String, String)>, String> {
     let shown = path.display();
-    let size = std::fs::metadata(path).map_err(|error| format!("envFile {shown}: {error}"))?.len();
+    let size = std::fs::metadata(path)
+        .map_err(|error| format!("envFile {shown}: {error}"))?
+        .len();
     if size > limits::ENV_FILE_BYTES_MAX {
-        return Err(format!("envFile {shown}: {size} bytes, at most {}", limits::ENV_FILE_BYTES_MAX));
+        return Err(format!(
+            "envFile {shown}: {size} bytes, at most {}",
+            limits::ENV_FILE_BYTES_MAX
+        ));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("envFile {shown}: {error}"))?;
     parse_env_file(&text).map_err(|line| format!("envFile {shown}, line {line}: expected KEY=VALUE"))
@@ -92,7 +105,10 @@ fn parse_env_file(text: &str) -> Result<Vec<(String, String)>, usize> {
 
 fn unquote(value: &str) -> &str {
     for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+        if let Some(inner) = value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
             return inner;
         }
     }
@@ -107,8 +123,20 @@ mod tests {
     fn an_env_file_is_read_line_by_line() {
         let text = "# comment\n\nA=1\n B = two words \nC=\"quoted\"\nD='x=y'\nE=\r\n";
         let read = parse_env_file(text).unwrap();
-        let pairs: Vec<(&str, &str)> = read.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        assert_eq!(pairs, [("A", "1"), ("B", "two words"), ("C", "quoted"), ("D", "x=y"), ("E", "")]);
+        let pairs: Vec<(&str, &str)> = read
+            .iter()
+            .map(|(key, value)| (key.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            pairs,
+            [
+                ("A", "1"),
+                ("B", "two words"),
+                ("C", "quoted"),
+                ("D", "x=y"),
+                ("E", "")
+            ]
+        );
         assert_eq!(parse_env_file("A=1\nnonsense"), Err(2));
         assert_eq!(parse_env_file("A B=1"), Err(1));
     }

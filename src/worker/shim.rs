@@ -5,9 +5,9 @@
 //! other end is `process::Shim`.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -26,7 +26,7 @@ pub fn run() -> ExitCode {
     let Ok(socket) = fd::duplicate_above_stdio(io::stdin()) else {
         return ExitCode::from(GATE_CLOSED);
     };
-    let mut socket = UnixStream::from(socket);
+    let mut socket = File::from(socket);
     let error = match read_message(&mut socket) {
         Ok(Some(spec)) => {
             let Err(error) = become_command(&spec);
@@ -49,8 +49,7 @@ pub fn run() -> ExitCode {
 /// Returns only the sentence why not.
 fn become_command(spec: &LaunchSpec) -> Result<Infallible, String> {
     let (mut command, name) = prepare(spec)?;
-    fd::null_to_stdin()
-        .map_err(|error| format!("cannot put /dev/null on standard input: {error}"))?;
+    fd::null_to_stdin().map_err(|error| format!("cannot put /dev/null on standard input: {error}"))?;
     if spec.limits.iter().any(|(limit, _)| *limit == Limit::Memory) {
         reserve_heap(spec);
     }
@@ -59,12 +58,8 @@ fn become_command(spec: &LaunchSpec) -> Result<Infallible, String> {
             .map_err(|error| format!("cannot set resource limit {limit} to {value}: {error}"))?;
     }
     if let Some(folder) = &spec.cwd {
-        std::env::set_current_dir(folder).map_err(|error| {
-            format!(
-                "cannot enter working directory '{}': {error}",
-                folder.display()
-            )
-        })?;
+        std::env::set_current_dir(folder)
+            .map_err(|error| format!("cannot enter working directory '{}': {error}", folder.display()))?;
     }
     user::become_user(&spec.credentials).map_err(|error| {
         let wanted = &spec.credentials;
@@ -87,9 +82,7 @@ fn prepare(spec: &LaunchSpec) -> Result<(Command, String), String> {
             (command, shell.display().to_string())
         }
         Program::List(words) => {
-            let Some((program, arguments)) = words
-                .split_first()
-                .filter(|(program, _)| !program.is_empty())
+            let Some((program, arguments)) = words.split_first().filter(|(program, _)| !program.is_empty())
             else {
                 return Err("command is empty".to_owned());
             };
@@ -101,10 +94,7 @@ fn prepare(spec: &LaunchSpec) -> Result<(Command, String), String> {
     command.env_clear();
     for (key, value) in &spec.env {
         if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
-            return Err(format!(
-                "environment key '{}' is invalid",
-                key.escape_default()
-            ));
+            return Err(format!("environment key '{}' is invalid", key.escape_default()));
         }
         command.env(key, value);
     }
@@ -141,24 +131,17 @@ mod tests {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let error = prepare(&LaunchSpec::new(program, env))
-            .map(|_| ())
-            .unwrap_err();
+        let error = prepare(&LaunchSpec::new(program, env)).map(|_| ()).unwrap_err();
         assert_eq!(error, expected);
     }
 
     #[test]
     fn what_cannot_be_executed_is_said_before_trying() {
-        let list =
-            |words: &[&str]| Program::List(words.iter().map(|word| (*word).to_owned()).collect());
+        let list = |words: &[&str]| Program::List(words.iter().map(|word| (*word).to_owned()).collect());
         check(list(&[]), &[], "command is empty");
         check(list(&["", "x"]), &[], "command is empty");
         check(list(&["x"]), &[("", "1")], "environment key '' is invalid");
-        check(
-            list(&["x"]),
-            &[("A=B", "1")],
-            "environment key 'A=B' is invalid",
-        );
+        check(list(&["x"]), &[("A=B", "1")], "environment key 'A=B' is invalid");
         check(
             list(&["x"]),
             &[("A\0", "1")],

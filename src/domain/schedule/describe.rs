@@ -79,10 +79,7 @@ fn describe_time(pattern: &Pattern) -> String {
             if is_full(Field::Minute, pattern.minutes) {
                 each
             } else {
-                format!(
-                    "{each} in minutes {}",
-                    ranges(Field::Minute, pattern.minutes)
-                )
+                format!("{each} in minutes {}", ranges(Field::Minute, pattern.minutes))
             }
         }
     };

@@ -38,11 +38,7 @@ pub(super) fn read_expression(
     job_name: &str,
 ) -> Result<(Pattern, Remarks), ScheduleError> {
     check_count(words, seconds)?;
-    let fields: &[Field] = if words.len() == SIX.len() {
-        &SIX
-    } else {
-        &FIVE
-    };
+    let fields: &[Field] = if words.len() == SIX.len() { &SIX } else { &FIVE };
     let mut remarks = Remarks::default();
     let mut plus = false;
     let mut pattern = Pattern {
@@ -80,8 +76,7 @@ pub(super) fn read_expression(
             Field::Month => pattern.days.months = reading.mask,
             Field::DayOfWeek => pattern.days.week_days = reading.week_days,
         }
-        pattern.interval |=
-            matches!(field, Field::Second | Field::Minute | Field::Hour) && reading.interval;
+        pattern.interval |= matches!(field, Field::Second | Field::Minute | Field::Hour) && reading.interval;
     }
     if !open && !plus && choice != Some(DayRule::And) {
         pattern.days.rule = DayRule::Or;
@@ -138,9 +133,7 @@ fn check_count(words: &[Piece<'_>], seconds: bool) -> Result<(), ScheduleError> 
                 field: None,
                 column: extra.column,
                 length: end - extra.column,
-                message: format!(
-                    "{count} fields are too many (ductor has no year field); write {wanted}"
-                ),
+                message: format!("{count} fields are too many (ductor has no year field); write {wanted}"),
             })
         }
     }
@@ -176,13 +169,7 @@ fn read_field(
     Ok(reading)
 }
 
-fn add_item(
-    field: Field,
-    item: Item,
-    piece: Piece<'_>,
-    reading: &mut Reading,
-    remarks: &mut Remarks,
-) {
+fn add_item(field: Field, item: Item, piece: Piece<'_>, reading: &mut Reading, remarks: &mut Remarks) {
     let mut step_seen = None;
     match item {
         Item::Values(mask) => reading.add_mask(field, mask),
@@ -202,10 +189,7 @@ fn add_item(
         Item::NearestWeekday(day) => reading.month_days.nearest_weekday |= 1 << day,
         Item::LastOfWeek(day) => reading.week_days.last |= 1 << day,
         Item::NthOfWeek { day, nth } => {
-            for (_, mask) in (1..)
-                .zip(&mut reading.week_days.nth)
-                .filter(|(n, _)| *n == nth)
-            {
+            for (_, mask) in (1..).zip(&mut reading.week_days.nth).filter(|(n, _)| *n == nth) {
                 *mask |= 1 << day;
             }
         }

@@ -116,10 +116,7 @@ impl Field {
             .position(|name| name.eq_ignore_ascii_case(text));
         match by_name.and_then(|place| i64::try_from(place).ok()) {
             Some(place) => Ok(place + self.lowest()),
-            None => Err(format!(
-                "'{text}' is not understood; write {}",
-                self.range_text()
-            )),
+            None => Err(format!("'{text}' is not understood; write {}", self.range_text())),
         }
     }
 

@@ -113,9 +113,7 @@ impl<'a> Piece<'a> {
     }
 
     fn value(self, field: Field) -> Result<i64, ScheduleError> {
-        field
-            .value(self.text)
-            .map_err(|why| self.refuse(field, &why))
+        field.value(self.text).map_err(|why| self.refuse(field, &why))
     }
 
     fn step(self, field: Field) -> Result<i64, ScheduleError> {
@@ -123,10 +121,7 @@ impl<'a> Piece<'a> {
             return Err(self.refuse(field, "a number is missing after '/', as in */5"));
         }
         if !self.text.bytes().all(|b| b.is_ascii_digit()) {
-            let why = format!(
-                "the step '{}' is not a number; write it as in */5",
-                self.text
-            );
+            let why = format!("the step '{}' is not a number; write it as in */5", self.text);
             return Err(self.refuse(field, &why));
         }
         match self.text.parse::<i64>() {
@@ -153,11 +148,7 @@ fn mask_of(field: Field, from: i64, to: i64, step: i64) -> u64 {
 }
 
 /// Reads one item. `job_name` is what `H` hashes.
-pub(super) fn read_item(
-    field: Field,
-    item: Piece<'_>,
-    job_name: &str,
-) -> Result<Item, ScheduleError> {
+pub(super) fn read_item(field: Field, item: Piece<'_>, job_name: &str) -> Result<Item, ScheduleError> {
     refuse_habits(field, item)?;
     if item.text.starts_with('*') {
         return read_star(field, item);
@@ -180,23 +171,16 @@ pub(super) fn read_item(
 fn refuse_habits(field: Field, item: Piece<'_>) -> Result<(), ScheduleError> {
     let text = item.text;
     if text.is_empty() {
-        return Err(item.refuse(
-            field,
-            "an item of the list is empty; remove the extra comma",
-        ));
+        return Err(item.refuse(field, "an item of the list is empty; remove the extra comma"));
     }
     if text.starts_with('-') {
         return Err(item.refuse(field, "a leading '-' has no meaning here; remove it"));
     }
     if text.starts_with('+') {
-        return Err(item.refuse(
-            field,
-            "a '+' may only stand before the whole day-of-week field",
-        ));
+        return Err(item.refuse(field, "a '+' may only stand before the whole day-of-week field"));
     }
     if let Some((from, to)) = text.split_once('~') {
-        let why =
-            format!("'~' is not supported; H({from}-{to}) gives the job its own fixed number");
+        let why = format!("'~' is not supported; H({from}-{to}) gives the job its own fixed number");
         return Err(item.refuse(field, &why));
     }
     if text.starts_with('?') {
@@ -220,10 +204,7 @@ fn read_star(field: Field, item: Piece<'_>) -> Result<Item, ScheduleError> {
         let why = format!("'{}' lacks a slash; write */{}", item.text, rest.text);
         return Err(item.refuse(field, &why));
     } else {
-        let why = format!(
-            "'{}' is not understood; after * only /n may follow",
-            item.text
-        );
+        let why = format!("'{}' is not understood; after * only /n may follow", item.text);
         return Err(item.refuse(field, &why));
     };
     Ok(Item::Star {
@@ -331,10 +312,7 @@ fn read_month_day_form(item: Piece<'_>) -> Result<Option<Item>, ScheduleError> {
             ("W", _) => Ok(Some(Item::LastWeekday)),
             (_, Some(before @ 0..=30)) => Ok(Some(Item::BeforeLast(before))),
             _ => {
-                let why = format!(
-                    "'{}' is not understood; write L, L-1 to L-30, or LW",
-                    item.text
-                );
+                let why = format!("'{}' is not understood; write L, L-1 to L-30, or LW", item.text);
                 Err(item.refuse(field, &why))
             }
         };
@@ -363,10 +341,7 @@ fn read_week_day_form(item: Piece<'_>) -> Result<Option<Item>, ScheduleError> {
         if let Ok(nth @ 1..=5) = nth.text.parse::<i64>() {
             return Ok(Some(Item::NthOfWeek { day, nth }));
         }
-        let why = format!(
-            "'#{}' is not understood; write #1 to #5, as in 5#3",
-            nth.text
-        );
+        let why = format!("'#{}' is not understood; write #1 to #5, as in 5#3", nth.text);
         return Err(nth.refuse(field, &why));
     }
     let Some(day) = item.text.strip_suffix(['L', 'l']) else {

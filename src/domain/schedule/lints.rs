@@ -162,10 +162,7 @@ fn dst_lints(times: &CronTimes, now_s: i64) -> Vec<Lint> {
     let mut found = Vec::new();
     let mut at = now_s;
     while let Some(stretch) = times.zone.stretch(at) {
-        let Some(change) = stretch
-            .change
-            .filter(|change| change.at <= now_s + DST_AHEAD_S)
-        else {
+        let Some(change) = stretch.change.filter(|change| change.at <= now_s + DST_AHEAD_S) else {
             break;
         };
         let (before, after) = (change.at + stretch.offset, change.at + change.offset);
@@ -224,9 +221,7 @@ fn gap_lint(times: &CronTimes, stretch: Stretch, change: Change) -> Option<Lint>
 
 /// A schedule that is the same in each hour loses nothing when whole hours are left out.
 fn keeps_its_pace(times: &CronTimes, gap_s: i64) -> bool {
-    gap_s % HOUR_S == 0
-        && gap_s < DAY_S
-        && i64::from(times.pattern.hours.count_ones()) == Field::Hour.span()
+    gap_s % HOUR_S == 0 && gap_s < DAY_S && i64::from(times.pattern.hours.count_ones()) == Field::Hour.span()
 }
 
 fn uneven_steps(schedule: &Schedule) -> Vec<Lint> {
@@ -236,10 +231,7 @@ fn uneven_steps(schedule: &Schedule) -> Vec<Lint> {
             let why = if *step > field.span() {
                 "leaves one value of the field".to_owned()
             } else {
-                format!(
-                    "does not divide {}, so the last step is shorter",
-                    field.span()
-                )
+                format!("does not divide {}, so the last step is shorter", field.span())
             };
             lint(
                 LintCode::UnevenStep,
@@ -283,8 +275,7 @@ fn missing_months(times: &CronTimes, now_s: i64) -> Option<Lint> {
         ""
     };
     let months = ranges(Field::Month, left_out);
-    let message =
-        format!("no such day-of-month in {months}{always}; L is the last day of each month");
+    let message = format!("no such day-of-month in {months}{always}; L is the last day of each month");
     Some(lint(LintCode::SkippedMonths, message))
 }
 

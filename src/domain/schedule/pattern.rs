@@ -84,8 +84,7 @@ impl Pattern {
         }
         let (first_day, last_day) = (from.div_euclid(DAY_S), end.div_euclid(DAY_S));
         let days = self.count_days(first_day, last_day);
-        days * self.times_before(DAY_S) - self.count_on(first_day, from)
-            + self.count_on(last_day, end)
+        days * self.times_before(DAY_S) - self.count_on(first_day, from) + self.count_on(last_day, end)
     }
 
     /// Matches of `day` before the local second `end` of the same day.

@@ -80,8 +80,7 @@ impl Schedule {
     pub fn parse(text: &str, options: ParseOptions<'_>) -> Result<Schedule, ScheduleError> {
         let length = text.chars().count();
         if length > TEXT_MAX {
-            let message =
-                format!("the schedule has {length} characters; at most {TEXT_MAX} are allowed");
+            let message = format!("the schedule has {length} characters; at most {TEXT_MAX} are allowed");
             return Err(ScheduleError {
                 field: None,
                 column: 0,
@@ -122,12 +121,10 @@ impl Schedule {
 
     /// The fires in `(from_exclusive, to_inclusive]`, at most `limit`, oldest first.
     pub fn instants(&self, from_exclusive: i64, to_inclusive: i64, limit: usize) -> Vec<i64> {
-        std::iter::successors(self.next_after(from_exclusive), |last| {
-            self.next_after(*last)
-        })
-        .take_while(|instant| *instant <= to_inclusive)
-        .take(limit)
-        .collect()
+        std::iter::successors(self.next_after(from_exclusive), |last| self.next_after(*last))
+            .take_while(|instant| *instant <= to_inclusive)
+            .take(limit)
+            .collect()
     }
 
     /// How many fires `(from_exclusive, to_inclusive]` holds, without visiting them.
@@ -289,17 +286,11 @@ fn named_zone(options: ParseOptions<'_>) -> Result<Zone, ScheduleError> {
         field: Some("timezone"),
         column: 0,
         length: 0,
-        message: format!(
-            "unknown time zone '{}'",
-            options.timezone.unwrap_or_default()
-        ),
+        message: format!("unknown time zone '{}'", options.timezone.unwrap_or_default()),
     })
 }
 
-fn read_cron(
-    pieces: &[Piece<'_>],
-    options: ParseOptions<'_>,
-) -> Result<(Kind, Remarks), ScheduleError> {
+fn read_cron(pieces: &[Piece<'_>], options: ParseOptions<'_>) -> Result<(Kind, Remarks), ScheduleError> {
     let choice = options.day_match.map(|choice| match choice {
         DayMatch::Or => DayRule::Or,
         DayMatch::And => DayRule::And,

@@ -36,9 +36,7 @@ impl Zone {
             });
         };
         let data = TimeZoneDatabase::bundled().get(name).ok()?;
-        let name = data
-            .iana_name()
-            .map_or_else(|| name.to_owned(), str::to_owned);
+        let name = data.iana_name().map_or_else(|| name.to_owned(), str::to_owned);
         (!data.is_unknown()).then_some(Zone { data, name })
     }
 

@@ -109,14 +109,27 @@ pub enum CapacityStep {
 }
 
 /// The step from `state` towards `configured`.
-pub fn capacity_step(state: &SlotPoolState, configured: u32, busy: bool, raise_immediately: bool) -> CapacityStep {
+pub fn capacity_step(
+    state: &SlotPoolState,
+    configured: u32,
+    busy: bool,
+    raise_immediately: bool,
+) -> CapacityStep {
     if state.stored_slots == configured {
-        return if state.draining_to.is_some() { CapacityStep::Forget } else { CapacityStep::Keep };
+        return if state.draining_to.is_some() {
+            CapacityStep::Forget
+        } else {
+            CapacityStep::Keep
+        };
     }
     if !busy || (raise_immediately && configured > state.stored_slots) {
         return CapacityStep::Adopt;
     }
-    if state.draining_to == Some(configured) { CapacityStep::Keep } else { CapacityStep::Drain }
+    if state.draining_to == Some(configured) {
+        CapacityStep::Keep
+    } else {
+        CapacityStep::Drain
+    }
 }
 
 /// What is known about the head of a queue.
@@ -252,22 +265,69 @@ mod tests {
     fn enqueue_answers_in_the_order_of_its_table() {
         assert_eq!(enqueue(&ENTER), Ok(4));
         assert_eq!(enqueue(&EnqueueView { waiting: 1, ..ENTER }), Ok(4));
-        assert_eq!(enqueue(&EnqueueView { waiting: 2, ..ENTER }), Err(SlotRefusal::Full));
-        assert_eq!(enqueue(&EnqueueView { waiting: 1, unseen: 1, ..ENTER }), Err(SlotRefusal::Full));
-        assert_eq!(enqueue(&EnqueueView { stored_slots: 3, waiting: 9, ..ENTER }), Err(SlotRefusal::Draining));
-        assert_eq!(enqueue(&EnqueueView { stored_slots: 3, busy: false, ..ENTER }), Ok(4));
-        assert_eq!(enqueue(&EnqueueView { locks_trusted: false, stored_slots: 3, ..ENTER }), Err(SlotRefusal::Locks));
+        assert_eq!(
+            enqueue(&EnqueueView { waiting: 2, ..ENTER }),
+            Err(SlotRefusal::Full)
+        );
+        assert_eq!(
+            enqueue(&EnqueueView {
+                waiting: 1,
+                unseen: 1,
+                ..ENTER
+            }),
+            Err(SlotRefusal::Full)
+        );
+        assert_eq!(
+            enqueue(&EnqueueView {
+                stored_slots: 3,
+                waiting: 9,
+                ..ENTER
+            }),
+            Err(SlotRefusal::Draining)
+        );
+        assert_eq!(
+            enqueue(&EnqueueView {
+                stored_slots: 3,
+                busy: false,
+                ..ENTER
+            }),
+            Ok(4)
+        );
+        assert_eq!(
+            enqueue(&EnqueueView {
+                locks_trusted: false,
+                stored_slots: 3,
+                ..ENTER
+            }),
+            Err(SlotRefusal::Locks)
+        );
     }
 
     #[test]
     fn capacity_moves_when_nothing_is_left_or_at_once_for_a_raise() {
-        let state = |stored, to| SlotPoolState { stored_slots: stored, paused: None, draining_to: to };
+        let state = |stored, to| SlotPoolState {
+            stored_slots: stored,
+            paused: None,
+            draining_to: to,
+        };
         assert_eq!(capacity_step(&state(4, None), 4, true, false), CapacityStep::Keep);
-        assert_eq!(capacity_step(&state(4, Some(2)), 4, true, false), CapacityStep::Forget);
+        assert_eq!(
+            capacity_step(&state(4, Some(2)), 4, true, false),
+            CapacityStep::Forget
+        );
         assert_eq!(capacity_step(&state(4, None), 2, true, true), CapacityStep::Drain);
-        assert_eq!(capacity_step(&state(4, Some(2)), 2, true, true), CapacityStep::Keep);
-        assert_eq!(capacity_step(&state(4, Some(2)), 2, false, false), CapacityStep::Adopt);
-        assert_eq!(capacity_step(&state(3, None), 4, true, false), CapacityStep::Drain);
+        assert_eq!(
+            capacity_step(&state(4, Some(2)), 2, true, true),
+            CapacityStep::Keep
+        );
+        assert_eq!(
+            capacity_step(&state(4, Some(2)), 2, false, false),
+            CapacityStep::Adopt
+        );
+        assert_eq!(
+            capacity_step(&state(3, None), 4, true, false),
+            CapacityStep::Drain
+        );
         assert_eq!(capacity_step(&state(3, None), 4, true, true), CapacityStep::Adopt);
     }
 
@@ -302,6 +362,9 @@ mod tests {
         check(worse, HeadVerdict::Expire);
         worse.pool_paused = true;
         check(worse, HeadVerdict::Wait(BlockedBy::PoolPaused));
-        assert_eq!(BlockedBy::Slots.sentence(&HeadView { free: 1, ..good }), "Needs 2 slot(s); 1 available");
+        assert_eq!(
+            BlockedBy::Slots.sentence(&HeadView { free: 1, ..good }),
+            "Needs 2 slot(s); 1 available"
+        );
     }
 }

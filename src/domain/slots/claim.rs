@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::limits;
 use crate::words::names::NodeName;
 use crate::words::time::{BootMillis, Millis, Now};
-use crate::words::limits;
 
 /// Which clock a boot instant was read from: boot id and time-namespace inode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,7 +77,10 @@ impl Lease {
     /// The same lease, renewed at `now`.
     #[must_use]
     pub fn renewed(&self, now: Now) -> Lease {
-        Lease { renewals: self.renewals + 1, ..Lease::begin(&self.clock, now) }
+        Lease {
+            renewals: self.renewals + 1,
+            ..Lease::begin(&self.clock, now)
+        }
     }
 
     /// True when it has ended by its own clock. A lease under another clock cannot be judged by time; see
@@ -104,7 +107,11 @@ impl Sighting {
     pub fn look(previous: Option<Sighting>, fence: u64, renewals: u64, now: BootMillis) -> Sighting {
         match previous {
             Some(before) if before.fence == fence && before.renewals == renewals => before,
-            Some(_) | None => Sighting { fence, renewals, since: now },
+            Some(_) | None => Sighting {
+                fence,
+                renewals,
+                since: now,
+            },
         }
     }
 
@@ -119,7 +126,10 @@ mod tests {
     use super::*;
 
     fn now(boot: u64) -> Now {
-        Now { wall: Millis(1_000_000), boot: BootMillis(boot) }
+        Now {
+            wall: Millis(1_000_000),
+            boot: BootMillis(boot),
+        }
     }
 
     #[test]

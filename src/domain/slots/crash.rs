@@ -80,7 +80,11 @@ mod tests {
         check(place("h", "older", 9), Seen::Alive, CrashVerdict::PutBack);
         check(place("h", "b", 2), Seen::Alive, CrashVerdict::WaitForLease);
         check(place("other", "b", 1), Seen::Gone, CrashVerdict::WaitForLease);
-        check(place("other", "older", 1), Seen::NoneStored, CrashVerdict::WaitForLease);
+        check(
+            place("other", "older", 1),
+            Seen::NoneStored,
+            CrashVerdict::WaitForLease,
+        );
     }
 
     #[test]

@@ -176,9 +176,9 @@ impl EntryState {
     pub fn closed_at(&self) -> Option<Millis> {
         match self {
             EntryState::Queued { .. } | EntryState::Running { .. } => None,
-            EntryState::Finished { at, .. } | EntryState::Expired { at, .. } | EntryState::Cancelled { at, .. } => {
-                Some(*at)
-            }
+            EntryState::Finished { at, .. }
+            | EntryState::Expired { at, .. }
+            | EntryState::Cancelled { at, .. } => Some(*at),
         }
     }
 
@@ -209,14 +209,25 @@ impl SlotEntry {
 
     /// The entry after `event`, or the refusal of a pair that must not happen.
     pub fn next(&self, event: &EntryEvent, now: Millis) -> Result<SlotEntry, EntryRefusal> {
-        let refuse = || EntryRefusal { state: self.state.word(), event: format!("{event:?}") };
+        let refuse = || EntryRefusal {
+            state: self.state.word(),
+            event: format!("{event:?}"),
+        };
         let mut readmitted = self.readmitted;
         let state = match &self.state {
             EntryState::Queued { .. } => match event {
                 EntryEvent::Claim(claim) => EntryState::Running { claim: claim.clone() },
-                EntryEvent::Expire => EntryState::Expired { at: now, reason: reason::QUEUE_TIMEOUT.to_owned() },
-                EntryEvent::Withdraw(why) => EntryState::Cancelled { at: now, reason: (*why).to_owned() },
-                EntryEvent::Finish(_) | EntryEvent::PutBack { .. } | EntryEvent::Poison => return Err(refuse()),
+                EntryEvent::Expire => EntryState::Expired {
+                    at: now,
+                    reason: reason::QUEUE_TIMEOUT.to_owned(),
+                },
+                EntryEvent::Withdraw(why) => EntryState::Cancelled {
+                    at: now,
+                    reason: (*why).to_owned(),
+                },
+                EntryEvent::Finish(_) | EntryEvent::PutBack { .. } | EntryEvent::Poison => {
+                    return Err(refuse());
+                }
             },
             EntryState::Running { claim } => match event {
                 EntryEvent::Finish(why) => EntryState::Finished {
@@ -226,16 +237,25 @@ impl SlotEntry {
                 },
                 EntryEvent::PutBack { why, died } => {
                     readmitted += u32::from(*died);
-                    EntryState::Queued { reason: Some((*why).to_owned()) }
+                    EntryState::Queued {
+                        reason: Some((*why).to_owned()),
+                    }
                 }
-                EntryEvent::Poison => EntryState::Cancelled { at: now, reason: reason::CRASH_LIMIT.to_owned() },
+                EntryEvent::Poison => EntryState::Cancelled {
+                    at: now,
+                    reason: reason::CRASH_LIMIT.to_owned(),
+                },
                 EntryEvent::Claim(_) | EntryEvent::Expire | EntryEvent::Withdraw(_) => return Err(refuse()),
             },
             EntryState::Finished { .. } | EntryState::Expired { .. } | EntryState::Cancelled { .. } => {
                 return Err(refuse());
             }
         };
-        Ok(SlotEntry { readmitted, state, ..self.clone() })
+        Ok(SlotEntry {
+            readmitted,
+            state,
+            ..self.clone()
+        })
     }
 }
 
@@ -254,7 +274,11 @@ pub(crate) mod tests {
                 pid_namespace: 1,
                 clock: ClockId("b:1".to_owned()),
             },
-            process: Some(ProcessRef { pid: 10, start_ticks: 5, group: 10 }),
+            process: Some(ProcessRef {
+                pid: 10,
+                start_ticks: 5,
+                group: 10,
+            }),
             claimed_at: Millis(5),
         }
     }
@@ -286,19 +310,28 @@ pub(crate) mod tests {
         let running = queued.next(&EntryEvent::Claim(claim(3)), Millis(5)).unwrap();
         let finished = running.next(&EntryEvent::Finish(None), Millis(6)).unwrap();
         let expired = queued.next(&EntryEvent::Expire, Millis(6)).unwrap();
-        let cancelled = queued.next(&EntryEvent::Withdraw(reason::BY_OPERATOR), Millis(6)).unwrap();
+        let cancelled = queued
+            .next(&EntryEvent::Withdraw(reason::BY_OPERATOR), Millis(6))
+            .unwrap();
         let events = [
             EntryEvent::Claim(claim(4)),
             EntryEvent::Expire,
             EntryEvent::Withdraw(reason::BY_OPERATOR),
             EntryEvent::Finish(None),
-            EntryEvent::PutBack { why: reason::DAEMON_DIED, died: true },
+            EntryEvent::PutBack {
+                why: reason::DAEMON_DIED,
+                died: true,
+            },
             EntryEvent::Poison,
         ];
         let check = |from: &SlotEntry, words: [&str; 6]| {
             for (event, word) in events.iter().zip(words) {
                 let next = from.next(event, Millis(7));
-                assert_eq!(next.as_ref().map_or("-", |entry| entry.state.word()), word, "{event:?}");
+                assert_eq!(
+                    next.as_ref().map_or("-", |entry| entry.state.word()),
+                    word,
+                    "{event:?}"
+                );
             }
         };
         check(&queued, ["running", "expired", "cancelled", "-", "-", "-"]);
@@ -311,10 +344,29 @@ pub(crate) mod tests {
     #[test]
     fn an_entry_put_back_keeps_its_place_and_counts_deaths_only() {
         let running = entry(1).next(&EntryEvent::Claim(claim(3)), Millis(5)).unwrap();
-        let stopped = running.next(&EntryEvent::PutBack { why: reason::DAEMON_STOPPED, died: false }, Millis(9)).unwrap();
-        let died = running.next(&EntryEvent::PutBack { why: reason::DAEMON_DIED, died: true }, Millis(9)).unwrap();
+        let stopped = running
+            .next(
+                &EntryEvent::PutBack {
+                    why: reason::DAEMON_STOPPED,
+                    died: false,
+                },
+                Millis(9),
+            )
+            .unwrap();
+        let died = running
+            .next(
+                &EntryEvent::PutBack {
+                    why: reason::DAEMON_DIED,
+                    died: true,
+                },
+                Millis(9),
+            )
+            .unwrap();
         assert_eq!((stopped.readmitted, died.readmitted), (0, 1));
-        assert_eq!((died.queued_at, died.priority, died.attempt, died.id), (Millis(1), 0, 1, entry(1).id));
+        assert_eq!(
+            (died.queued_at, died.priority, died.attempt, died.id),
+            (Millis(1), 0, 1, entry(1).id)
+        );
         assert_eq!(died.state.reason(), Some("daemon died"));
     }
 }

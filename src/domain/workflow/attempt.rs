@@ -91,32 +91,77 @@ pub fn failure_of(rules: FailsWhen, end: CommandEnd) -> Option<String> {
 
 /// A code in words.
 pub fn code_sentence(code: i32) -> String {
-    if code < 0 { format!("ended by signal {}", code.unsigned_abs()) } else { format!("exit code {code}") }
+    if code < 0 {
+        format!("ended by signal {}", code.unsigned_abs())
+    } else {
+        format!("exit code {code}")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const DEFAULT: FailsWhen =
-        FailsWhen { nonzero_return: true, produces_stdout: false, produces_stderr: false, always: false };
+    const DEFAULT: FailsWhen = FailsWhen {
+        nonzero_return: true,
+        produces_stdout: false,
+        produces_stderr: false,
+        always: false,
+    };
 
     #[test]
     fn stderr_does_not_fail() {
-        let end = CommandEnd { code: 0, wrote_stdout: true, wrote_stderr: true };
+        let end = CommandEnd {
+            code: 0,
+            wrote_stdout: true,
+            wrote_stderr: true,
+        };
         assert_eq!(failure_of(DEFAULT, end), None);
-        let strict = FailsWhen { produces_stderr: true, ..DEFAULT };
-        assert_eq!(failure_of(strict, end).unwrap(), "the command wrote to standard error");
+        let strict = FailsWhen {
+            produces_stderr: true,
+            ..DEFAULT
+        };
+        assert_eq!(
+            failure_of(strict, end).unwrap(),
+            "the command wrote to standard error"
+        );
     }
 
     #[test]
     fn failures_are_judged_in_order() {
-        let end = CommandEnd { code: 3, wrote_stdout: true, wrote_stderr: false };
+        let end = CommandEnd {
+            code: 3,
+            wrote_stdout: true,
+            wrote_stderr: false,
+        };
         assert_eq!(failure_of(DEFAULT, end).unwrap(), "exit code 3");
-        assert_eq!(failure_of(DEFAULT, CommandEnd { code: -9, ..end }).unwrap(), "ended by signal 9");
-        let lenient = FailsWhen { nonzero_return: false, produces_stdout: true, ..DEFAULT };
-        assert_eq!(failure_of(lenient, end).unwrap(), "the command wrote to standard output");
-        let always = FailsWhen { always: true, ..DEFAULT };
-        assert!(failure_of(always, CommandEnd { code: 0, wrote_stdout: false, wrote_stderr: false }).is_some());
+        assert_eq!(
+            failure_of(DEFAULT, CommandEnd { code: -9, ..end }).unwrap(),
+            "ended by signal 9"
+        );
+        let lenient = FailsWhen {
+            nonzero_return: false,
+            produces_stdout: true,
+            ..DEFAULT
+        };
+        assert_eq!(
+            failure_of(lenient, end).unwrap(),
+            "the command wrote to standard output"
+        );
+        let always = FailsWhen {
+            always: true,
+            ..DEFAULT
+        };
+        assert!(
+            failure_of(
+                always,
+                CommandEnd {
+                    code: 0,
+                    wrote_stdout: false,
+                    wrote_stderr: false
+                }
+            )
+            .is_some()
+        );
     }
 }

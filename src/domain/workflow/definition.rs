@@ -143,7 +143,10 @@ pub enum CommandLine {
 
 /// What makes an attempt a failure; judged in the order always, code, stdout, stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "these are the four switches of the configuration file")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "these are the four switches of the configuration file"
+)]
 pub struct FailsWhen {
     /// An exit code other than 0.
     pub nonzero_return: bool,
@@ -167,7 +170,9 @@ pub struct Verify {
 impl Definition {
     /// The one step of a job.
     pub fn main_step(&self) -> &Step {
-        self.steps.first().expect("a definition has a step: checked where it is made")
+        self.steps
+            .first()
+            .expect("a definition has a step: checked where it is made")
     }
 
     /// The 32 hex digits that change when what would run changes: everything but `save_limit`.
@@ -253,7 +258,13 @@ pub(crate) mod tests {
     #[test]
     fn a_definition_is_readable_json() {
         let text = serde_json::to_string(&sample("a", Some("p"))).unwrap();
-        assert!(text.starts_with(r#"{"name":"a","enabled":true,"concurrency":"allow","steps":[{"ref":"main""#), "{text}");
-        assert_eq!(serde_json::from_str::<Definition>(&text).unwrap(), sample("a", Some("p")));
+        assert!(
+            text.starts_with(r#"{"name":"a","enabled":true,"concurrency":"allow","steps":[{"ref":"main""#),
+            "{text}"
+        );
+        assert_eq!(
+            serde_json::from_str::<Definition>(&text).unwrap(),
+            sample("a", Some("p"))
+        );
     }
 }

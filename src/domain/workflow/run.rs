@@ -173,36 +173,56 @@ impl RunState {
     pub fn reason(&self) -> Option<&str> {
         match self {
             RunState::Pending | RunState::Running { .. } | RunState::Succeeded { .. } => None,
-            RunState::Failed { reason, .. } | RunState::Cancelled { reason, .. } | RunState::Skipped { reason, .. } => {
-                Some(reason)
-            }
+            RunState::Failed { reason, .. }
+            | RunState::Cancelled { reason, .. }
+            | RunState::Skipped { reason, .. } => Some(reason),
         }
     }
 
     /// The next state, or the refusal of a pair that must not happen.
     pub fn next(&self, event: &RunEvent, now: Millis) -> Result<RunState, NoTransition> {
-        let refuse = || NoTransition { what: "run", state: self.word(), event: format!("{event:?}") };
+        let refuse = || NoTransition {
+            what: "run",
+            state: self.word(),
+            event: format!("{event:?}"),
+        };
         match self {
             RunState::Pending => match event {
                 RunEvent::Started => Ok(RunState::Running { started_at: now }),
-                RunEvent::Failed(reason) => {
-                    Ok(RunState::Failed { started_at: None, ended_at: now, reason: reason.clone() })
-                }
-                RunEvent::Cancelled(reason) => {
-                    Ok(RunState::Cancelled { started_at: None, ended_at: now, reason: reason.clone() })
-                }
-                RunEvent::Withdrawn(reason) => Ok(RunState::Skipped { ended_at: now, reason: reason.clone() }),
+                RunEvent::Failed(reason) => Ok(RunState::Failed {
+                    started_at: None,
+                    ended_at: now,
+                    reason: reason.clone(),
+                }),
+                RunEvent::Cancelled(reason) => Ok(RunState::Cancelled {
+                    started_at: None,
+                    ended_at: now,
+                    reason: reason.clone(),
+                }),
+                RunEvent::Withdrawn(reason) => Ok(RunState::Skipped {
+                    ended_at: now,
+                    reason: reason.clone(),
+                }),
                 RunEvent::Succeeded => Err(refuse()),
             },
             RunState::Running { started_at } => match event {
-                RunEvent::Started => Ok(RunState::Running { started_at: *started_at }),
-                RunEvent::Succeeded => Ok(RunState::Succeeded { started_at: *started_at, ended_at: now }),
-                RunEvent::Failed(reason) | RunEvent::Withdrawn(reason) => {
-                    Ok(RunState::Failed { started_at: Some(*started_at), ended_at: now, reason: reason.clone() })
-                }
-                RunEvent::Cancelled(reason) => {
-                    Ok(RunState::Cancelled { started_at: Some(*started_at), ended_at: now, reason: reason.clone() })
-                }
+                RunEvent::Started => Ok(RunState::Running {
+                    started_at: *started_at,
+                }),
+                RunEvent::Succeeded => Ok(RunState::Succeeded {
+                    started_at: *started_at,
+                    ended_at: now,
+                }),
+                RunEvent::Failed(reason) | RunEvent::Withdrawn(reason) => Ok(RunState::Failed {
+                    started_at: Some(*started_at),
+                    ended_at: now,
+                    reason: reason.clone(),
+                }),
+                RunEvent::Cancelled(reason) => Ok(RunState::Cancelled {
+                    started_at: Some(*started_at),
+                    ended_at: now,
+                    reason: reason.clone(),
+                }),
             },
             RunState::Succeeded { .. }
             | RunState::Failed { .. }
@@ -312,26 +332,46 @@ mod tests {
     #[test]
     fn every_pair_of_state_and_event_is_decided() {
         let at = Millis(9);
-        let running = RunState::Running { started_at: Millis(3) };
+        let running = RunState::Running {
+            started_at: Millis(3),
+        };
         let reason = || "x".to_owned();
         let check = |state: &RunState, event: RunEvent, word: Option<&str>| {
             let next = state.next(&event, at);
-            assert_eq!(next.as_ref().ok().map(RunState::word), word, "{state:?} {event:?}");
+            assert_eq!(
+                next.as_ref().ok().map(RunState::word),
+                word,
+                "{state:?} {event:?}"
+            );
         };
         check(&RunState::Pending, RunEvent::Started, Some("running"));
         check(&RunState::Pending, RunEvent::Succeeded, None);
         check(&RunState::Pending, RunEvent::Failed(reason()), Some("failed"));
-        check(&RunState::Pending, RunEvent::Cancelled(reason()), Some("cancelled"));
+        check(
+            &RunState::Pending,
+            RunEvent::Cancelled(reason()),
+            Some("cancelled"),
+        );
         check(&RunState::Pending, RunEvent::Withdrawn(reason()), Some("skipped"));
         check(&running, RunEvent::Started, Some("running"));
         check(&running, RunEvent::Succeeded, Some("succeeded"));
         check(&running, RunEvent::Failed(reason()), Some("failed"));
         check(&running, RunEvent::Cancelled(reason()), Some("cancelled"));
         check(&running, RunEvent::Withdrawn(reason()), Some("failed"));
-        let ended = RunState::Skipped { ended_at: at, reason: reason() };
-        for event in [RunEvent::Started, RunEvent::Succeeded, RunEvent::Withdrawn(reason())] {
+        let ended = RunState::Skipped {
+            ended_at: at,
+            reason: reason(),
+        };
+        for event in [
+            RunEvent::Started,
+            RunEvent::Succeeded,
+            RunEvent::Withdrawn(reason()),
+        ] {
             check(&ended, event, None);
         }
-        assert_eq!(running.next(&RunEvent::Started, at).unwrap().started_at(), Some(Millis(3)));
+        assert_eq!(
+            running.next(&RunEvent::Started, at).unwrap().started_at(),
+            Some(Millis(3))
+        );
     }
 }

@@ -50,11 +50,26 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
         next_run.state = run.state.next(&event, now)?;
     }
     next_run.record_version += 1;
-    Ok(Ticked { step: StepState { phase, ..step.clone() }, run: next_run })
+    Ok(Ticked {
+        step: StepState {
+            phase,
+            ..step.clone()
+        },
+        run: next_run,
+    })
 }
 
-fn next_phase(phase: &StepPhase, fact: &Fact, now: Millis, has_started: bool) -> Result<StepPhase, NoTransition> {
-    let refuse = || NoTransition { what: "step", state: phase.word(), event: format!("{fact:?}") };
+fn next_phase(
+    phase: &StepPhase,
+    fact: &Fact,
+    now: Millis,
+    has_started: bool,
+) -> Result<StepPhase, NoTransition> {
+    let refuse = || NoTransition {
+        what: "step",
+        state: phase.word(),
+        event: format!("{fact:?}"),
+    };
     match phase {
         StepPhase::Ready { .. } | StepPhase::Queued { .. } => match fact {
             Fact::Claimed { fence } => {
@@ -67,24 +82,47 @@ fn next_phase(phase: &StepPhase, fact: &Fact, now: Millis, has_started: bool) ->
                     | StepPhase::Skipped { .. }
                     | StepPhase::Cancelled { .. } => None,
                 };
-                Ok(StepPhase::Running { fence: *fence, started_at: now, entry })
+                Ok(StepPhase::Running {
+                    fence: *fence,
+                    started_at: now,
+                    entry,
+                })
             }
-            Fact::Withdrawn(reason) if has_started => Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() }),
-            Fact::Withdrawn(reason) => Ok(StepPhase::Skipped { ended_at: now, reason: reason.clone() }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled { ended_at: now, reason: reason.clone() }),
-            Fact::Failed(reason) => Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() }),
+            Fact::Withdrawn(reason) if has_started => Ok(StepPhase::Failed {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Withdrawn(reason) => Ok(StepPhase::Skipped {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Failed(reason) => Ok(StepPhase::Failed {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
             Fact::PutBack | Fact::Succeeded => Err(refuse()),
         },
         StepPhase::Running { entry, .. } => match fact {
             Fact::PutBack => Ok(match entry {
-                Some(entry) => StepPhase::Queued { entry: *entry, since: now },
+                Some(entry) => StepPhase::Queued {
+                    entry: *entry,
+                    since: now,
+                },
                 None => StepPhase::Ready { since: now },
             }),
             Fact::Succeeded => Ok(StepPhase::Succeeded { ended_at: now }),
-            Fact::Failed(reason) | Fact::Withdrawn(reason) => {
-                Ok(StepPhase::Failed { ended_at: now, reason: reason.clone() })
-            }
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled { ended_at: now, reason: reason.clone() }),
+            Fact::Failed(reason) | Fact::Withdrawn(reason) => Ok(StepPhase::Failed {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
             Fact::Claimed { .. } => Err(refuse()),
         },
         StepPhase::Succeeded { .. }
@@ -112,8 +150,19 @@ mod tests {
             record_version: 1,
             state: RunState::Pending,
         };
-        let phase = StepPhase::Queued { entry: 4, since: Millis(1) };
-        (run, StepState { step: StepRef::main(), attempt: 1, deaths: 0, phase })
+        let phase = StepPhase::Queued {
+            entry: 4,
+            since: Millis(1),
+        };
+        (
+            run,
+            StepState {
+                step: StepRef::main(),
+                attempt: 1,
+                deaths: 0,
+                phase,
+            },
+        )
     }
 
     fn folded(facts: &[Fact]) -> Result<(String, String), NoTransition> {
@@ -132,12 +181,24 @@ mod tests {
         let words = |step: &str, run: &str| Ok((step.to_owned(), run.to_owned()));
         let claimed = || Fact::Claimed { fence: 7 };
         let why = || "why".to_owned();
-        assert_eq!(folded(&[claimed(), Fact::Succeeded]), words("succeeded", "succeeded"));
-        assert_eq!(folded(&[claimed(), Fact::Failed(why())]), words("failed", "failed"));
+        assert_eq!(
+            folded(&[claimed(), Fact::Succeeded]),
+            words("succeeded", "succeeded")
+        );
+        assert_eq!(
+            folded(&[claimed(), Fact::Failed(why())]),
+            words("failed", "failed")
+        );
         assert_eq!(folded(&[claimed(), Fact::PutBack]), words("queued", "running"));
-        assert_eq!(folded(&[claimed(), Fact::PutBack, claimed(), Fact::Succeeded]), words("succeeded", "succeeded"));
+        assert_eq!(
+            folded(&[claimed(), Fact::PutBack, claimed(), Fact::Succeeded]),
+            words("succeeded", "succeeded")
+        );
         assert_eq!(folded(&[Fact::Withdrawn(why())]), words("skipped", "skipped"));
-        assert_eq!(folded(&[claimed(), Fact::PutBack, Fact::Withdrawn(why())]), words("failed", "failed"));
+        assert_eq!(
+            folded(&[claimed(), Fact::PutBack, Fact::Withdrawn(why())]),
+            words("failed", "failed")
+        );
         assert_eq!(folded(&[Fact::Cancelled(why())]), words("cancelled", "cancelled"));
         assert!(folded(&[Fact::Succeeded]).is_err());
         assert!(folded(&[claimed(), Fact::Succeeded, Fact::Succeeded]).is_err());

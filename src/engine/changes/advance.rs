@@ -37,7 +37,12 @@ pub fn advance(
 }
 
 /// Ends an entry that waits, and with it the run's step: skipped if nothing ever started, failed otherwise.
-pub fn withdraw(tx: &mut Tx<'_>, entry: &SlotEntry, event: &EntryEvent, cancelled: bool) -> Result<SlotEntry, Abort> {
+pub fn withdraw(
+    tx: &mut Tx<'_>,
+    entry: &SlotEntry,
+    event: &EntryEvent,
+    cancelled: bool,
+) -> Result<SlotEntry, Abort> {
     let closed = match entry.next(event, tx.now().wall) {
         Ok(closed) => closed,
         Err(refusal) => panic!("entry {}: {refusal}", entry.id),
@@ -46,7 +51,11 @@ pub fn withdraw(tx: &mut Tx<'_>, entry: &SlotEntry, event: &EntryEvent, cancelle
     entries::replace(tx, entry, &closed, None)?;
     let both = load(tx, entry.run, &entry.step)?;
     if matches!(both.1.phase, StepPhase::Queued { .. }) {
-        let fact = if cancelled { Fact::Cancelled(reason) } else { Fact::Withdrawn(reason) };
+        let fact = if cancelled {
+            Fact::Cancelled(reason)
+        } else {
+            Fact::Withdrawn(reason)
+        };
         advance(tx, &both, &fact, None)?;
     }
     Ok(closed)

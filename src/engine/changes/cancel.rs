@@ -29,7 +29,9 @@ pub fn entry(tx: &mut Tx<'_>, slot_pool: &SlotPoolName, id: EntryId) -> Result<E
     // The slot pool's own row must be readable: a damaged one is never worked around.
     tx.get(&SLOT_POOLS, &(TENANT, slot_pool.clone()))?;
     let found = entries::by_id(tx, id)?.filter(|entry| entry.slot_pool == *slot_pool);
-    let Some(entry) = found else { return Ok(EntryCancelled::NotFound) };
+    let Some(entry) = found else {
+        return Ok(EntryCancelled::NotFound);
+    };
     match &entry.state {
         EntryState::Queued { .. } => {
             advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), false)?;
@@ -57,7 +59,9 @@ pub enum RunCancelled {
 
 /// Cancels a run: one that waits ends at once, a live one is marked and its daemon ends the process.
 pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> {
-    let Some(header) = runs::by_id(tx, id)? else { return Ok(RunCancelled::NotFound) };
+    let Some(header) = runs::by_id(tx, id)? else {
+        return Ok(RunCancelled::NotFound);
+    };
     if header.state.is_terminal() {
         return Ok(RunCancelled::AlreadyEnded(header.state.word().to_owned()));
     }
@@ -82,15 +86,30 @@ pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> 
             | StepPhase::Cancelled { .. } => {}
         }
     }
-    Ok(if fences.is_empty() { RunCancelled::Ended } else { RunCancelled::Ending(fences) })
+    Ok(if fences.is_empty() {
+        RunCancelled::Ended
+    } else {
+        RunCancelled::Ending(fences)
+    })
 }
 
-fn mark(tx: &mut Tx<'_>, run: RunId, step: &crate::words::names::StepRef, by: &str) -> Result<Option<u64>, Abort> {
+fn mark(
+    tx: &mut Tx<'_>,
+    run: RunId,
+    step: &crate::words::names::StepRef,
+    by: &str,
+) -> Result<Option<u64>, Abort> {
     let key = (TENANT, run, step.clone());
-    let Some(live) = tx.get(&LIVE_ATTEMPTS, &key)? else { return Ok(None) };
+    let Some(live) = tx.get(&LIVE_ATTEMPTS, &key)? else {
+        return Ok(None);
+    };
     let fence = live.claim.fence;
     if live.ending.is_none() {
-        let ending = Some(Ending { cause: EndingCause::Cancelled, at: tx.now().wall, by: by.to_owned() });
+        let ending = Some(Ending {
+            cause: EndingCause::Cancelled,
+            at: tx.now().wall,
+            by: by.to_owned(),
+        });
         tx.put(&LIVE_ATTEMPTS, &key, &LiveAttempt { ending, ..live })?;
     }
     Ok(Some(fence))

@@ -84,12 +84,24 @@ pub struct Passed {
 /// Slot pools in which something waits, configured or not.
 fn waiting_slot_pools(rows: &mut impl Rows) -> Result<BTreeSet<SlotPoolName>, StoreError> {
     let counts = rows.scan(&SLOT_WAITING_COUNT, &(TENANT,), None, usize::MAX)?;
-    Ok(counts.into_iter().filter(|(_, count)| count.0 > 0).map(|((_, name), _)| name).collect())
+    Ok(counts
+        .into_iter()
+        .filter(|(_, count)| count.0 > 0)
+        .map(|((_, name), _)| name)
+        .collect())
 }
 
 /// Asks a snapshot what a pass would do.
-pub fn look(rows: &mut impl Rows, book: &Book, now: Millis, rules: maintain::Rules) -> Result<Look, StoreError> {
-    let mut look = Look { work: maintain::is_due(rows, now, rules)?, ..Look::default() };
+pub fn look(
+    rows: &mut impl Rows,
+    book: &Book,
+    now: Millis,
+    rules: maintain::Rules,
+) -> Result<Look, StoreError> {
+    let mut look = Look {
+        work: maintain::is_due(rows, now, rules)?,
+        ..Look::default()
+    };
     for name in waiting_slot_pools(rows)? {
         match look_at(rows, book, &name, now, rules) {
             Ok((claims, work)) => {
@@ -107,7 +119,13 @@ pub fn look(rows: &mut impl Rows, book: &Book, now: Millis, rules: maintain::Rul
             look.work |= step != admission::CapacityStep::Keep;
         }
         let closed_max = limits::CLOSED_KEPT_MAX + 1;
-        let closed = rows.raw_scan(SLOT_CLOSED.index(), &closed_prefix(&name), None, false, closed_max)?;
+        let closed = rows.raw_scan(
+            SLOT_CLOSED.index(),
+            &closed_prefix(&name),
+            None,
+            false,
+            closed_max,
+        )?;
         look.work |= closed.len() >= closed_max;
     }
     for ((_, _, _), ready) in rows.scan(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
@@ -133,7 +151,9 @@ fn look_at(
     let mut taken = 0;
     let mut exclusive: BTreeSet<JobName> = BTreeSet::new();
     for (_, row) in entries::waiting(rows, name, limits::CLAIMS_PER_CHANGE_MAX)? {
-        let Some(entry) = entries::by_seq(rows, row.seq)? else { continue };
+        let Some(entry) = entries::by_seq(rows, row.seq)? else {
+            continue;
+        };
         let mut view = head::view(rows, book, &entry, now, rules.expiry_held)?;
         view.free = view.free.saturating_sub(taken);
         view.live_instance |= exclusive.contains(&entry.job);
@@ -146,7 +166,9 @@ fn look_at(
                 }
             }
             HeadVerdict::Expire | HeadVerdict::Withdraw => return Ok((claims, true)),
-            HeadVerdict::Wait(BlockedBy::Forbid) if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace => {
+            HeadVerdict::Wait(BlockedBy::Forbid)
+                if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>
+            {
                 return Ok((claims, has_unended(rows, &entry.job, entry.run)?));
             }
             HeadVerdict::Wait(_) => break,
@@ -156,11 +178,15 @@ fn look_at(
 }
 
 fn policy_of(book: &Book, job: &JobName) -> ConcurrencyPolicy {
-    book.jobs.get(job).map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency)
+    book.jobs
+        .get(job)
+        .map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency)
 }
 
 fn has_unended(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<bool, StoreError> {
-    Ok(runs::live_of(rows, job)?.iter().any(|(run, _, live)| *run != except && live.ending.is_none()))
+    Ok(runs::live_of(rows, job)?
+        .iter()
+        .any(|(run, _, live)| *run != except && live.ending.is_none()))
 }
 
 /// Visits every queue and every ready step.
@@ -202,8 +228,12 @@ fn serve(
     done: &mut Passed,
 ) -> Result<(), Abort> {
     for _ in 0..limits::MAINTENANCE_ROWS_MAX {
-        let Some((_, row)) = entries::waiting(tx, name, 1)?.into_iter().next() else { return Ok(()) };
-        let Some(entry) = entries::by_seq(tx, row.seq)? else { return Ok(()) };
+        let Some((_, row)) = entries::waiting(tx, name, 1)?.into_iter().next() else {
+            return Ok(());
+        };
+        let Some(entry) = entries::by_seq(tx, row.seq)? else {
+            return Ok(());
+        };
         let view = head::view(tx, book, &entry, tx.now().wall, pass.rules.expiry_held)?;
         match admission::head(&view) {
             HeadVerdict::Expire => {
@@ -212,7 +242,9 @@ fn serve(
             HeadVerdict::Withdraw => {
                 advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false)?;
             }
-            HeadVerdict::Wait(BlockedBy::Forbid) if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace => {
+            HeadVerdict::Wait(BlockedBy::Forbid)
+                if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>
+            {
                 done.replaced.extend(replace_earlier(tx, &entry.job, entry.run)?);
                 return Ok(());
             }
@@ -234,15 +266,19 @@ fn serve(
 fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {
     let key = (TENANT, run.definition.clone(), run.version);
     let record: Option<DefinitionRecord> = tx.get(&DEFINITIONS, &key)?;
-    record.map(|record| record.json).ok_or_else(|| StoreError::Unreadable {
-        table: "definitions",
-        key: format!("{} version {}", run.definition, run.version),
-        cause: "it is missing".to_owned(),
-    })
+    record
+        .map(|record| record.json)
+        .ok_or_else(|| StoreError::Unreadable {
+            table: "definitions",
+            key: format!("{} version {}", run.definition, run.version),
+            cause: "it is missing".to_owned(),
+        })
 }
 
 fn kill_timeout_of(book: &Book, job: &JobName) -> u64 {
-    book.jobs.get(job).map_or(30_000, |job| job.definition.main_step().command.kill_timeout_ms)
+    book.jobs
+        .get(job)
+        .map_or(30_000, |job| job.definition.main_step().command.kill_timeout_ms)
 }
 
 fn claim_entry(
@@ -272,7 +308,11 @@ fn claim_entry(
         job: entry.job.clone(),
         number: entry.attempt,
         claim: claim.clone(),
-        entry: Some(LiveEntry { seq: entry.seq, id: entry.id, slot_pool: entry.slot_pool.clone() }),
+        entry: Some(LiveEntry {
+            seq: entry.seq,
+            id: entry.id,
+            slot_pool: entry.slot_pool.clone(),
+        }),
         kill_timeout_ms: kill_timeout_of(book, &entry.job),
         ending: None,
     };
@@ -298,8 +338,16 @@ fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<
             continue;
         }
         fences.push(live.claim.fence);
-        let ending = Some(Ending { cause: EndingCause::Replaced, at, by: "concurrencyPolicy".to_owned() });
-        tx.put(&LIVE_ATTEMPTS, &(TENANT, run, step), &LiveAttempt { ending, ..live })?;
+        let ending = Some(Ending {
+            cause: EndingCause::Replaced,
+            at,
+            by: "concurrencyPolicy".to_owned(),
+        });
+        tx.put(
+            &LIVE_ATTEMPTS,
+            &(TENANT, run, step),
+            &LiveAttempt { ending, ..live },
+        )?;
     }
     Ok(fences)
 }
@@ -316,7 +364,9 @@ fn claim_ready(
         if row.node.as_ref().is_some_and(|node| *node != book.node) {
             continue;
         }
-        if policy_of(book, &row.job) == ConcurrencyPolicy::Replace && head::has_live_instance(tx, &row.job, run)? {
+        if policy_of(book, &row.job) == ConcurrencyPolicy::Replace
+            && head::has_live_instance(tx, &row.job, run)?
+        {
             done.replaced.extend(replace_earlier(tx, &row.job, run)?);
             continue;
         }
@@ -366,5 +416,13 @@ fn claim_ready_step(
     tx.put(&LIVE_ATTEMPTS, &(TENANT, run, step.clone()), &live)?;
     let since = both.0.created_at;
     let (run, _) = advance::advance(tx, &both, &Fact::Claimed { fence: claim.fence }, None)?;
-    Ok(Claimed { run, step: step.clone(), number, claim, slots: None, definition, since })
+    Ok(Claimed {
+        run,
+        step: step.clone(),
+        number,
+        claim,
+        slots: None,
+        definition,
+        since,
+    })
 }

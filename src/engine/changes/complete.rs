@@ -44,8 +44,15 @@ pub fn held(rows: &mut impl Rows, holder: &Holder) -> Result<Option<LiveAttempt>
 
 /// Records an attempt that has ended for good: succeeded, failed, cancelled or timed out.
 pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<Recorded, Abort> {
-    let Some(live) = held(tx, holder)? else { return Ok(Recorded::Stale) };
-    let why = || attempt.reason.clone().unwrap_or_else(|| attempt.outcome.word().to_owned());
+    let Some(live) = held(tx, holder)? else {
+        return Ok(Recorded::Stale);
+    };
+    let why = || {
+        attempt
+            .reason
+            .clone()
+            .unwrap_or_else(|| attempt.outcome.word().to_owned())
+    };
     let (fact, entry_reason) = match attempt.outcome {
         Outcome::Succeeded => (Fact::Succeeded, None),
         Outcome::Failed => (Fact::Failed(why()), launch_reason(attempt)),
@@ -53,11 +60,22 @@ pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<R
         Outcome::Cancelled => (Fact::Cancelled(why()), Some(reason::RUN_CANCELLED)),
         Outcome::Lost => unreachable!("a lost attempt is put back, not completed"),
     };
-    close(tx, holder, &live, attempt, &EntryEvent::Finish(entry_reason), &fact)
+    close(
+        tx,
+        holder,
+        &live,
+        attempt,
+        &EntryEvent::Finish(entry_reason),
+        &fact,
+    )
 }
 
 fn launch_reason(attempt: &Attempt) -> Option<&'static str> {
-    attempt.reason.as_deref().filter(|why| why.starts_with(reason::LAUNCH_FAILED)).map(|_| reason::LAUNCH_FAILED)
+    attempt
+        .reason
+        .as_deref()
+        .filter(|why| why.starts_with(reason::LAUNCH_FAILED))
+        .map(|_| reason::LAUNCH_FAILED)
 }
 
 /// Ends the claim, the step and the run.
@@ -87,11 +105,17 @@ pub fn put_back(
     died: bool,
     lost: Option<&Attempt>,
 ) -> Result<Recorded, Abort> {
-    let Some(live) = held(tx, holder)? else { return Ok(Recorded::Stale) };
+    let Some(live) = held(tx, holder)? else {
+        return Ok(Recorded::Stale);
+    };
     if let (Some(ending), Some(attempt)) = (&live.ending, lost) {
         // Somebody had asked for its end: it is not run again.
         let sentence = ending_sentence(ending.cause, &ending.by);
-        let ended = Attempt { outcome: Outcome::Cancelled, reason: Some(sentence.clone()), ..attempt.clone() };
+        let ended = Attempt {
+            outcome: Outcome::Cancelled,
+            reason: Some(sentence.clone()),
+            ..attempt.clone()
+        };
         let event = EntryEvent::Finish(Some(reason::RUN_CANCELLED));
         return close(tx, holder, &live, &ended, &event, &Fact::Cancelled(sentence));
     }
@@ -104,7 +128,10 @@ pub fn put_back(
         }
     }
     both.1.deaths += u32::from(died);
-    let ready = ReadyStep { job: live.job.clone(), node: both.0.node.clone() };
+    let ready = ReadyStep {
+        job: live.job.clone(),
+        node: both.0.node.clone(),
+    };
     if let Some(entry) = &entry {
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }

@@ -35,7 +35,9 @@ pub fn is_busy(rows: &mut impl Rows, name: &SlotPoolName) -> Result<bool, StoreE
 
 /// The pause of a job that holds now.
 pub fn job_pause(rows: &mut impl Rows, job: &JobName, now: Millis) -> Result<Option<Pause>, StoreError> {
-    Ok(rows.get(&JOB_PAUSES, &(TENANT, job.clone()))?.filter(|pause: &Pause| pause.holds_at(now)))
+    Ok(rows
+        .get(&JOB_PAUSES, &(TENANT, job.clone()))?
+        .filter(|pause: &Pause| pause.holds_at(now)))
 }
 
 /// True when another run of the job holds a claim, in any daemon.
@@ -70,7 +72,10 @@ pub fn view(
         ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace => true,
     };
     Ok(HeadView {
-        pool_paused: state.as_ref().and_then(|state| state.paused.as_ref()).is_some_and(|pause| pause.holds_at(now)),
+        pool_paused: state
+            .as_ref()
+            .and_then(|state| state.paused.as_ref())
+            .is_some_and(|pause| pause.holds_at(now)),
         overdue: !expiry_held && entry.expires_at <= now,
         definition_current: is_current(published.as_ref(), entry),
         node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),

@@ -45,7 +45,9 @@ pub fn maintain(tx: &mut Tx<'_>, rules: &Rules) -> Result<usize, Abort> {
     let due = tx.scan(&SLOT_DUE, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
     let mut ended = 0;
     for (_, row) in due.iter().take_while(|((_, at, _), _)| *at <= now) {
-        let Ok(Some(entry)) = entries::by_seq(tx, row.seq) else { continue };
+        let Ok(Some(entry)) = entries::by_seq(tx, row.seq) else {
+            continue;
+        };
         if matches!(entry.state, EntryState::Queued { .. }) {
             let closed = advance::withdraw(tx, &entry, &EntryEvent::Expire, false)?;
             debug_assert!(closed.state.closed_at().is_some());

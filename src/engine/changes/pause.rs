@@ -11,7 +11,12 @@ use crate::words::names::{JobName, SlotPoolName};
 const TENANT: TenantId = TenantId::DEFAULT;
 
 /// Sets or lifts the pause of a slot pool. Both are idempotent.
-pub fn slot_pool(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName, pause: Option<&Pause>) -> Result<(), Abort> {
+pub fn slot_pool(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    name: &SlotPoolName,
+    pause: Option<&Pause>,
+) -> Result<(), Abort> {
     let stored = head::slot_pool(tx, name)?;
     let state = stored.clone().unwrap_or(SlotPoolState {
         stored_slots: head::stored_slots(None, book, name),
@@ -21,8 +26,19 @@ pub fn slot_pool(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName, pause: Optio
     if state.paused.as_ref() == pause {
         return Ok(());
     }
-    let topic = if pause.is_some() { "pool.paused" } else { "pool.resumed" };
-    tx.put(&SLOT_POOLS, &(TENANT, name.clone()), &SlotPoolState { paused: pause.cloned(), ..state })?;
+    let topic = if pause.is_some() {
+        "pool.paused"
+    } else {
+        "pool.resumed"
+    };
+    tx.put(
+        &SLOT_POOLS,
+        &(TENANT, name.clone()),
+        &SlotPoolState {
+            paused: pause.cloned(),
+            ..state
+        },
+    )?;
     tx.tell(topic, name, 0, pause.map(|pause| pause.note.as_str()));
     Ok(())
 }

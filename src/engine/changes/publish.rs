@@ -32,7 +32,10 @@ pub fn publish(
         }
     }
     for (name, configured) in slot_pools {
-        let row = PublishedSlotPool { slots: configured.slots, max_queued: configured.max_queued };
+        let row = PublishedSlotPool {
+            slots: configured.slots,
+            max_queued: configured.max_queued,
+        };
         if tx.get(&PUBLISHED_SLOT_POOLS, &(TENANT, name.clone()))?.as_ref() != Some(&row) {
             tx.put(&PUBLISHED_SLOT_POOLS, &(TENANT, name.clone()), &row)?;
         }
@@ -56,10 +59,24 @@ fn publish_one(tx: &mut Tx<'_>, definition: &Definition) -> Result<u32, Abort> {
     let newest = tx.scan_back(&DEFINITIONS, &key, None, 1)?;
     let version = newest.first().map_or(1, |((_, _, version), _)| version + 1);
     let digest = definition.digest();
-    let record = DefinitionRecord { digest: digest.clone(), published_at: tx.now().wall, json };
+    let record = DefinitionRecord {
+        digest: digest.clone(),
+        published_at: tx.now().wall,
+        json,
+    };
     tx.put(&DEFINITIONS, &(TENANT, definition.name.clone(), version), &record)?;
-    let slot_pool = definition.main_step().slots.as_ref().map(|demand| demand.slot_pool.clone());
-    let row = PublishedJob { version, digest, enabled: definition.enabled, slot_pool, content };
+    let slot_pool = definition
+        .main_step()
+        .slots
+        .as_ref()
+        .map(|demand| demand.slot_pool.clone());
+    let row = PublishedJob {
+        version,
+        digest,
+        enabled: definition.enabled,
+        slot_pool,
+        content,
+    };
     tx.put(&PUBLISHED_JOBS, &key, &row)?;
     tx.tell("config.job.published", &definition.name, u64::from(version), None);
     Ok(version)

@@ -27,9 +27,16 @@ pub const SLICE: usize = 50;
 pub fn due(rows: &mut impl Rows, keep: Keep, now: Millis) -> Result<Vec<(JobName, RunId)>, StoreError> {
     let mut found = Vec::new();
     let mut after: Option<(TenantId, JobName, RunId)> = None;
-    let oldest_kept = Millis(now.0.saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)));
+    let oldest_kept = Millis(
+        now.0
+            .saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)),
+    );
     // The rows of one job stand together, oldest first; step from job to job.
-    while let Some(((_, job, _), _)) = rows.scan(&JOB_RUNS, &(TENANT,), after.as_ref(), 1)?.into_iter().next() {
+    while let Some(((_, job, _), _)) = rows
+        .scan(&JOB_RUNS, &(TENANT,), after.as_ref(), 1)?
+        .into_iter()
+        .next()
+    {
         found.extend(due_of(rows, &job, keep, oldest_kept, SLICE - found.len())?);
         if found.len() >= SLICE {
             return Ok(found);
@@ -47,12 +54,26 @@ fn due_of(
     limit: usize,
 ) -> Result<Vec<(JobName, RunId)>, StoreError> {
     let prefix = (TENANT, job.clone());
-    let kept = rows.raw_scan(JOB_RUNS.index(), &encoded(&prefix), None, true, keep.runs as usize)?.len();
+    let kept = rows
+        .raw_scan(
+            JOB_RUNS.index(),
+            &encoded(&prefix),
+            None,
+            true,
+            keep.runs as usize,
+        )?
+        .len();
     let beyond = kept >= keep.runs as usize;
-    let newest_dropped = if beyond { oldest_of_newest(rows, job, keep.runs)? } else { None };
+    let newest_dropped = if beyond {
+        oldest_of_newest(rows, job, keep.runs)?
+    } else {
+        None
+    };
     let mut found = Vec::new();
     for ((_, _, id), _) in rows.scan(&JOB_RUNS, &prefix, None, limit)? {
-        let Ok(Some(run)) = runs::by_id(rows, id) else { continue };
+        let Ok(Some(run)) = runs::by_id(rows, id) else {
+            continue;
+        };
         let too_many = newest_dropped.is_some_and(|first_kept| id < first_kept);
         if is_ended_before(&run, oldest_kept) || (too_many && run.state.is_terminal()) {
             found.push((job.clone(), id));
@@ -98,7 +119,10 @@ pub fn sweep(tx: &mut Tx<'_>, keep: Keep) -> Result<bool, Abort> {
 fn sweep_answers(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
     let rows = tx.scan(&REMEMBERED, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
     let mut removed = 0;
-    for (key, row) in rows.iter().take_while(|(_, row)| now.since(row.at) > limits::IDEMPOTENCY_AGE_MS) {
+    for (key, row) in rows
+        .iter()
+        .take_while(|(_, row)| now.since(row.at) > limits::IDEMPOTENCY_AGE_MS)
+    {
         tx.remove(&REMEMBERED, key)?;
         tx.remove(&REMEMBERED_KEYS, &(TENANT, DigestKey(row.key)))?;
         removed += 1;
@@ -107,13 +131,19 @@ fn sweep_answers(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
 }
 
 fn sweep_feed(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
-    let newest = tx.scan_back(&CHANGES, &(), None, 1)?.first().map_or(0, |((sequence,), _)| *sequence);
+    let newest = tx
+        .scan_back(&CHANGES, &(), None, 1)?
+        .first()
+        .map_or(0, |((sequence,), _)| *sequence);
     let rows = tx.scan(&CHANGES, &(), None, limits::MAINTENANCE_ROWS_MAX * 4)?;
     let old = |sequence: u64, at: Millis| {
         now.since(at) > limits::FEED_AGE_MS || newest.saturating_sub(sequence) > limits::FEED_ROWS_MAX
     };
     let mut removed = 0;
-    for (key, row) in rows.iter().take_while(|((sequence,), row)| old(*sequence, row.at)) {
+    for (key, row) in rows
+        .iter()
+        .take_while(|((sequence,), row)| old(*sequence, row.at))
+    {
         debug_assert!(row.at <= now || newest > key.0);
         tx.remove(&CHANGES, key)?;
         removed += 1;
@@ -123,12 +153,23 @@ fn sweep_feed(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
 
 /// Old fires of each job, but never its newest: that is the mark from which missed moments are counted.
 fn sweep_fires(tx: &mut Tx<'_>, now: Millis, keep: Keep) -> Result<bool, Abort> {
-    let oldest_kept = Millis(now.0.saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)));
+    let oldest_kept = Millis(
+        now.0
+            .saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)),
+    );
     let mut after: Option<(TenantId, JobName, Millis, String)> = None;
     let mut more = false;
     while let Some(((_, job, _, _), _)) = tx.scan(&FIRES, &(TENANT,), after.as_ref(), 1)?.into_iter().next() {
-        let rows = tx.scan(&FIRES, &(TENANT, job.clone()), None, limits::MAINTENANCE_ROWS_MAX + 1)?;
-        let old = rows.iter().take(rows.len() - 1).take_while(|((_, _, at, _), _)| *at < oldest_kept);
+        let rows = tx.scan(
+            &FIRES,
+            &(TENANT, job.clone()),
+            None,
+            limits::MAINTENANCE_ROWS_MAX + 1,
+        )?;
+        let old = rows
+            .iter()
+            .take(rows.len() - 1)
+            .take_while(|((_, _, at, _), _)| *at < oldest_kept);
         let keys: Vec<_> = old.map(|(key, _)| key.clone()).collect();
         for key in &keys {
             tx.remove(&FIRES, key)?;

@@ -15,7 +15,9 @@ const TENANT: TenantId = TenantId::DEFAULT;
 
 /// Settles one claim whose process is gone, or whose lease has lapsed. `died`: its daemon is known to be dead.
 pub fn settle(tx: &mut Tx<'_>, holder: &Holder, why: &'static str, died: bool) -> Result<Recorded, Abort> {
-    let Some(live) = held(tx, holder)? else { return Ok(Recorded::Stale) };
+    let Some(live) = held(tx, holder)? else {
+        return Ok(Recorded::Stale);
+    };
     let attempt = lost_attempt(&live.claim, why, tx.now().wall);
     let (_, step) = advance::load(tx, holder.run, &holder.step)?;
     if died && live.ending.is_none() && crash::is_poisoned(step.deaths + 1) {
@@ -32,7 +34,11 @@ fn poison(
 ) -> Result<Recorded, Abort> {
     let fact = Fact::Failed(reason::CRASH_LIMIT.to_owned());
     let recorded = close(tx, holder, live, attempt, &EntryEvent::Poison, &fact)?;
-    let row = PoisonedRun { job: live.job.clone(), step: holder.step.clone(), at: tx.now().wall };
+    let row = PoisonedRun {
+        job: live.job.clone(),
+        step: holder.step.clone(),
+        at: tx.now().wall,
+    };
     tx.put(&POISONED_RUNS, &(TENANT, holder.run), &row)?;
     tx.tell("run.poisoned", holder.run, 0, Some(reason::CRASH_LIMIT));
     Ok(recorded)

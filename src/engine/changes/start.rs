@@ -69,7 +69,10 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
     if let Some(answer) = repeated(tx, wish)? {
         return Ok(answer);
     }
-    let fire_key = wish.trigger.scheduled_at().map(|instant| (TENANT, wish.name.clone(), instant, String::new()));
+    let fire_key = wish
+        .trigger
+        .scheduled_at()
+        .map(|instant| (TENANT, wish.name.clone(), instant, String::new()));
     if let Some(key) = &fire_key {
         if tx.has(&FIRES, key)? {
             return Ok(Started::AlreadyFired);
@@ -99,11 +102,19 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
 }
 
 fn repeated(tx: &mut Tx<'_>, wish: &Start) -> Result<Option<Started>, StoreError> {
-    let Some(remember) = &wish.remember else { return Ok(None) };
-    let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)))? else { return Ok(None) };
+    let Some(remember) = &wish.remember else {
+        return Ok(None);
+    };
+    let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)))? else {
+        return Ok(None);
+    };
     let stored = tx.get(&REMEMBERED, &(TENANT, seq))?;
     Ok(stored.map(|stored: Remembered| {
-        if stored.request == remember.request { Started::Repeated(stored) } else { Started::KeyReused }
+        if stored.request == remember.request {
+            Started::Repeated(stored)
+        } else {
+            Started::KeyReused
+        }
     }))
 }
 
@@ -128,7 +139,14 @@ pub fn skip(tx: &mut Tx<'_>, job: &JobName, instant: Millis, word: &str) -> Resu
         return Ok(false);
     }
     let at = tx.now().wall;
-    tx.put(&FIRES, &key, &Fire::Skipped { reason: word.to_owned(), at })?;
+    tx.put(
+        &FIRES,
+        &key,
+        &Fire::Skipped {
+            reason: word.to_owned(),
+            at,
+        },
+    )?;
     tx.tell("job.fire.skipped", job, 0, Some(word));
     Ok(true)
 }
@@ -145,7 +163,15 @@ fn new_run(tx: &Tx<'_>, wish: &Start, phase: StepPhase) -> (Run, StepState) {
         state: RunState::Pending,
     };
     let step = wish.job.definition.main_step().name.clone();
-    (run, StepState { step, attempt: 1, deaths: 0, phase })
+    (
+        run,
+        StepState {
+            step,
+            attempt: 1,
+            deaths: 0,
+            phase,
+        },
+    )
 }
 
 fn make_ready(tx: &mut Tx<'_>, wish: &Start) -> Result<Started, StoreError> {
@@ -156,7 +182,10 @@ fn make_ready(tx: &mut Tx<'_>, wish: &Start) -> Result<Started, StoreError> {
     }
     let since = tx.now().wall;
     let (run, step) = new_run(tx, wish, StepPhase::Ready { since });
-    let ready = ReadyStep { job: wish.name.clone(), node: wish.node.clone() };
+    let ready = ReadyStep {
+        job: wish.name.clone(),
+        node: wish.node.clone(),
+    };
     runs::insert(tx, &run, &step, Some(&ready))?;
     Ok(Started::Ready { run: wish.run })
 }
@@ -168,13 +197,20 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
     };
     maintain::maintain(tx, &maintain::Rules::plain()).map_err(|Abort(error)| error)?;
     if let Some(entry) = entries::by_id(tx, wish.entry)? {
-        return Ok(Started::Queued { entry: entry.id, run: entry.run });
+        return Ok(Started::Queued {
+            entry: entry.id,
+            run: entry.run,
+        });
     }
     let state = head::slot_pool(tx, name)?;
     let stored_slots = head::stored_slots(state.as_ref(), book, name);
     let view = EnqueueView {
         locks_trusted: book.locks_trusted,
-        stored_slots: if raises_now(book, stored_slots, configured.slots) { configured.slots } else { stored_slots },
+        stored_slots: if raises_now(book, stored_slots, configured.slots) {
+            configured.slots
+        } else {
+            stored_slots
+        },
         configured_slots: configured.slots,
         busy: head::is_busy(tx, name)?,
         waiting: entries::waiting_count(tx, name)?,
@@ -199,29 +235,53 @@ fn adopt(
     state: Option<SlotPoolState>,
     configured: u32,
 ) -> Result<(), StoreError> {
-    let current = state.unwrap_or(SlotPoolState { stored_slots: 0, paused: None, draining_to: None });
+    let current = state.unwrap_or(SlotPoolState {
+        stored_slots: 0,
+        paused: None,
+        draining_to: None,
+    });
     if current.stored_slots == configured && current.draining_to.is_none() {
         return Ok(());
     }
-    let adopted = SlotPoolState { stored_slots: configured, draining_to: None, ..current };
+    let adopted = SlotPoolState {
+        stored_slots: configured,
+        draining_to: None,
+        ..current
+    };
     tx.put(&SLOT_POOLS, &(TENANT, name.clone()), &adopted)
 }
 
 /// Brings the stored capacity of a slot pool one step towards the configured one; says what it did.
 pub fn step_capacity(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName) -> Result<CapacityStep, StoreError> {
-    let Some(configured) = book.slot_pools.get(name) else { return Ok(CapacityStep::Keep) };
-    let Some(state) = head::slot_pool(tx, name)? else { return Ok(CapacityStep::Keep) };
+    let Some(configured) = book.slot_pools.get(name) else {
+        return Ok(CapacityStep::Keep);
+    };
+    let Some(state) = head::slot_pool(tx, name)? else {
+        return Ok(CapacityStep::Keep);
+    };
     let busy = head::is_busy(tx, name)?;
     let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
     let goal = match step {
         CapacityStep::Keep => return Ok(step),
         CapacityStep::Drain => {
-            tx.tell("pool.drain.started", name, 0, Some(&format!("{} to {}", state.stored_slots, configured.slots)));
-            SlotPoolState { draining_to: Some(configured.slots), ..state }
+            tx.tell(
+                "pool.drain.started",
+                name,
+                0,
+                Some(&format!("{} to {}", state.stored_slots, configured.slots)),
+            );
+            SlotPoolState {
+                draining_to: Some(configured.slots),
+                ..state
+            }
         }
         CapacityStep::Adopt | CapacityStep::Forget => {
             tx.tell("pool.drain.ended", name, 0, Some(&configured.slots.to_string()));
-            SlotPoolState { stored_slots: configured.slots, draining_to: None, ..state }
+            SlotPoolState {
+                stored_slots: configured.slots,
+                draining_to: None,
+                ..state
+            }
         }
     };
     tx.put(&SLOT_POOLS, &(TENANT, name.clone()), &goal)?;
@@ -231,7 +291,14 @@ pub fn step_capacity(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName) -> Resul
 fn insert_entry(tx: &mut Tx<'_>, wish: &Start, demand: &SlotDemand) -> Result<Started, StoreError> {
     let queued_at = queued_at(tx, demand)?;
     let seq = tx.next_number("next_entry")?;
-    let (run, step) = new_run(tx, wish, StepPhase::Queued { entry: seq, since: queued_at });
+    let (run, step) = new_run(
+        tx,
+        wish,
+        StepPhase::Queued {
+            entry: seq,
+            since: queued_at,
+        },
+    );
     let entry = SlotEntry {
         seq,
         id: wish.entry,
@@ -255,7 +322,10 @@ fn insert_entry(tx: &mut Tx<'_>, wish: &Start, demand: &SlotDemand) -> Result<St
     };
     runs::insert(tx, &run, &step, None)?;
     entries::insert(tx, &entry)?;
-    Ok(Started::Queued { entry: wish.entry, run: wish.run })
+    Ok(Started::Queued {
+        entry: wish.entry,
+        run: wish.run,
+    })
 }
 
 /// Now, but never before the newest entry of the same slot pool and priority: a clock that steps back lets nobody

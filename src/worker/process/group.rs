@@ -10,6 +10,9 @@ use crate::os::proc::{self, ProcessIdentity};
 /// network mount), where no time is long enough.
 pub(super) const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Longest kill timeout that is honoured: an instant plus any duration would overflow.
+const KILL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// First and longest pause between two looks at /proc; it doubles in between.
 const LOOK_FIRST: Duration = Duration::from_millis(5);
 const LOOK_LONGEST: Duration = Duration::from_millis(50);
@@ -23,6 +26,11 @@ pub enum GroupEnd {
     WillNotEnd { pids: Vec<u32> },
 }
 
+/// The end of a kill timeout that began at `start`.
+pub(super) fn grace_end(start: Instant, kill_timeout: Duration) -> Instant {
+    start + kill_timeout.min(KILL_TIMEOUT_MAX)
+}
+
 /// The living members of a group; `None` when /proc cannot be read, which is no proof of anything.
 pub(super) async fn members(group: u32) -> Option<Vec<ProcessIdentity>> {
     tokio::task::spawn_blocking(move || proc::group_members(group).ok())
@@ -32,11 +40,7 @@ pub(super) async fn members(group: u32) -> Option<Vec<ProcessIdentity>> {
 }
 
 pub(super) fn pids(members: Option<&Vec<ProcessIdentity>>) -> Vec<u32> {
-    members
-        .into_iter()
-        .flatten()
-        .map(|member| member.pid)
-        .collect()
+    members.into_iter().flatten().map(|member| member.pid).collect()
 }
 
 /// Pauses that grow from 5 to 50 ms and end at a deadline.

@@ -54,9 +54,8 @@ impl LaunchSpec {
     /// The framed message.
     pub(super) fn encode(&self) -> Result<Vec<u8>, LaunchFailure> {
         let mut message = vec![0; 4];
-        serde_json::to_writer(&mut message, self).map_err(|error| {
-            LaunchFailure::new(format!("cannot write the launch message: {error}"))
-        })?;
+        serde_json::to_writer(&mut message, self)
+            .map_err(|error| LaunchFailure::new(format!("cannot write the launch message: {error}")))?;
         let length = message.len() - 4;
         let framed = u32::try_from(length)
             .ok()
@@ -77,10 +76,7 @@ impl fmt::Debug for LaunchSpec {
         f.debug_struct("LaunchSpec")
             .field("program", &self.program)
             .field("cwd", &self.cwd)
-            .field(
-                "env",
-                &self.env.iter().map(|(key, _)| key).collect::<Vec<_>>(),
-            )
+            .field("env", &self.env.iter().map(|(key, _)| key).collect::<Vec<_>>())
             .field("credentials", &self.credentials)
             .field("limits", &self.limits)
             .finish()
@@ -169,11 +165,7 @@ mod tests {
     fn a_message_that_breaks_off_is_no_message() {
         let message = spec().encode().unwrap();
         for length in [0, 1, 3, 4, 5, message.len() - 1] {
-            assert_eq!(
-                read_message(&mut &message[..length]).unwrap(),
-                None,
-                "{length}"
-            );
+            assert_eq!(read_message(&mut &message[..length]).unwrap(), None, "{length}");
         }
     }
 
@@ -182,9 +174,7 @@ mod tests {
         assert!(read_message(&mut &[2, 0, 0, 0, b'{', b'!'][..]).is_err());
         assert!(read_message(&mut &u32::MAX.to_le_bytes()[..]).is_err());
         let mut giant = spec();
-        giant
-            .env
-            .push(("X".to_owned(), "y".repeat(LAUNCH_MESSAGE_MAX)));
+        giant.env.push(("X".to_owned(), "y".repeat(LAUNCH_MESSAGE_MAX)));
         assert!(giant.encode().unwrap_err().message.contains("too long"));
     }
 

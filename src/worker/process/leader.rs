@@ -39,10 +39,7 @@ impl Leader {
             .identity;
         Ok(Self {
             identity,
-            held: Some(Held {
-                pidfd,
-                _child: child,
-            }),
+            held: Some(Held { pidfd, _child: child }),
             exit: OnceLock::new(),
             command: false,
         })
@@ -93,8 +90,7 @@ impl Leader {
         }
         // An error means a number that is never signalled, which a child of ours cannot have.
         let _sent = signal_group(self.identity.group, signal);
-        let moved = proc::identity_of(self.identity.pid)
-            .is_some_and(|now| now.group != self.identity.group);
+        let moved = proc::identity_of(self.identity.pid).is_some_and(|now| now.group != self.identity.group);
         if moved {
             held.pidfd.signal(signal);
         }

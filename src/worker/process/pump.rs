@@ -127,11 +127,7 @@ pub async fn pump<S: OutputSink, F: OutputFilter>(
 
 /// Gives a pump `grace` to reach the end of both streams after its group has ended, then makes it close them: a child
 /// that left the group may hold them open for ever. `None` if the task panicked.
-pub async fn close_after<T>(
-    mut task: JoinHandle<T>,
-    stop: &CancellationToken,
-    grace: Duration,
-) -> Option<T> {
+pub async fn close_after<T>(mut task: JoinHandle<T>, stop: &CancellationToken, grace: Duration) -> Option<T> {
     if let Ok(done) = tokio::time::timeout(grace, &mut task).await {
         return done.ok();
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::group::{GroupEnd, KILL_PATIENCE, Looks, members, pids};
+use super::group::{GroupEnd, KILL_PATIENCE, Looks, grace_end, members, pids};
 use super::leader::Leader;
 use super::pump::Output;
 use crate::os::pidfd::Ended;
@@ -88,7 +88,7 @@ impl Running {
             Instant::now()
         });
         if self
-            .is_gone_by(term_sent + kill_timeout, None)
+            .is_gone_by(grace_end(term_sent, kill_timeout), None)
             .await
             .is_ok()
         {

@@ -149,9 +149,7 @@ impl Lines {
 
     fn add(&mut self, payload: &[u8], ends: bool) {
         self.bytes += u64::try_from(payload.len()).unwrap_or(0) + u64::from(ends);
-        let room = LINE_MAX
-            .saturating_sub(self.current.len())
-            .min(payload.len());
+        let room = LINE_MAX.saturating_sub(self.current.len()).min(payload.len());
         self.current.extend_from_slice(&payload[..room]);
         self.open = !ends;
         if ends {
@@ -219,14 +217,8 @@ mod tests {
         saved.feed(b"e \n");
         assert!(!saved.produced(Stream::Stdout) && saved.produced(Stream::Stderr));
         saved.feed(b"O ab\n");
-        assert_eq!(
-            (saved.bytes(Stream::Stdout), saved.lines(Stream::Stdout)),
-            (2, 1)
-        );
-        assert_eq!(
-            (saved.bytes(Stream::Stderr), saved.lines(Stream::Stderr)),
-            (1, 1)
-        );
+        assert_eq!((saved.bytes(Stream::Stdout), saved.lines(Stream::Stdout)), (2, 1));
+        assert_eq!((saved.bytes(Stream::Stderr), saved.lines(Stream::Stderr)), (1, 1));
     }
 
     #[test]

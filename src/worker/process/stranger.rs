@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::group::{KILL_PATIENCE, Looks};
+use super::group::{KILL_PATIENCE, Looks, grace_end};
 use crate::os::pidfd::PidFd;
 use crate::os::proc::{self, ProcessIdentity, ProcessStat};
 use crate::os::signal::{Signal, Signalled, signal_group};
@@ -51,7 +51,10 @@ pub async fn end_stranger(
         return StrangerEnd::WillNotEnd { pids: hunt.pids() };
     }
     hunt.signal(Signal::Cont);
-    match hunt.until_gone(Instant::now() + kill_timeout, None).await {
+    match hunt
+        .until_gone(grace_end(Instant::now(), kill_timeout), None)
+        .await
+    {
         Some(end) => end,
         None => match hunt
             .until_gone(Instant::now() + KILL_PATIENCE, Some(Signal::Kill))
@@ -83,11 +86,7 @@ struct Hunt {
 
 impl Hunt {
     /// `None`: the deadline passed. `signal` is sent after each look that says the group is ours.
-    async fn until_gone(
-        &mut self,
-        deadline: Instant,
-        signal: Option<Signal>,
-    ) -> Option<StrangerEnd> {
+    async fn until_gone(&mut self, deadline: Instant, signal: Option<Signal>) -> Option<StrangerEnd> {
         let mut looks = Looks::until(deadline);
         loop {
             match self.look().await {
@@ -124,8 +123,7 @@ impl Hunt {
         let same = leader.filter(|leader| leader.identity.start_ticks == self.identity.start_ticks);
         let mut members = proc::group_members(self.identity.group)?;
         // A leader that has moved to another group is still the claim's.
-        if let Some(stat) = same.filter(|stat| !stat.is_dead() && !members.contains(&stat.identity))
-        {
+        if let Some(stat) = same.filter(|stat| !stat.is_dead() && !members.contains(&stat.identity)) {
             members.push(stat.identity);
         }
         if members.is_empty() {

@@ -48,10 +48,7 @@ fn dom_dow_or_and_plus() {
         assert_eq!(schedule.day_rule(), Some(rule), "{text}");
         assert_eq!(schedule.count(year_start, year_end), count, "{text}");
     }
-    assert_eq!(
-        days_of_2026(&with("0 0 13 * +5", None)),
-        "02-13 03-13 11-13"
-    );
+    assert_eq!(days_of_2026(&with("0 0 13 * +5", None)), "02-13 03-13 11-13");
     let odd_wednesdays = days_of_2026(&with("0 0 */2 * wed", None));
     assert!(
         odd_wednesdays.starts_with("01-07 01-21 02-11 02-25 03-11 03-25 04-01"),
@@ -111,18 +108,12 @@ const DAY_FORMS: &[(&str, &str)] = &[
         "01-03 01-04 01-10 01-11 01-17 01-18 01-24 01-25 01-31",
     ),
     ("0 0 * 1 7", "01-04 01-11 01-18 01-25"),
-    (
-        "0 0 * 1 7-1",
-        "01-04 01-05 01-11 01-12 01-18 01-19 01-25 01-26",
-    ),
+    ("0 0 * 1 7-1", "01-04 01-05 01-11 01-12 01-18 01-19 01-25 01-26"),
     (
         "0 0 * 1 fri-mon/2",
         "01-02 01-04 01-09 01-11 01-16 01-18 01-23 01-25 01-30",
     ),
-    (
-        "0 0 1-10/4 jan,MAR *",
-        "01-01 01-05 01-09 03-01 03-05 03-09",
-    ),
+    ("0 0 1-10/4 jan,MAR *", "01-01 01-05 01-09 03-01 03-05 03-09"),
     ("0 0 25/3 2 *", "02-25 02-28"),
     ("0 0 1 10/1 *", "10-01 11-01 12-01"),
     (
@@ -256,11 +247,7 @@ fn which_schedules_are_intervals() {
     ] {
         let schedule = schedule_in("UTC", text);
         assert_eq!(schedule.is_interval(), interval, "{text}");
-        assert_eq!(
-            schedule.is_fixed_time(),
-            !interval && text != "@reboot",
-            "{text}"
-        );
+        assert_eq!(schedule.is_fixed_time(), !interval && text != "@reboot", "{text}");
     }
     assert!(schedule_with_seconds("UTC", "* 0 3 * * *").is_interval());
     assert!(!schedule_with_seconds("UTC", "0,30 0 3 * * *").is_interval());
@@ -293,10 +280,7 @@ fn local_times_show_their_offset() {
     ] {
         let schedule = schedule_in(zone, "@every 1h");
         assert_eq!(schedule.local_time(at(instant)).as_deref(), Some(expected));
-        assert_eq!(
-            schedule.local_time(at(instant)),
-            Some(shown(zone, at(instant)))
-        );
+        assert_eq!(schedule.local_time(at(instant)), Some(shown(zone, at(instant))));
     }
     assert_eq!(schedule_in("UTC", "@daily").local_time(i64::MAX), None);
 }
@@ -313,16 +297,8 @@ fn reboot_has_no_instants() {
 #[test]
 fn rare_days_are_found_and_impossible_ones_end() {
     for (text, from, expected) in [
-        (
-            "0 0 29 2 *",
-            "2026-01-01T00:00:00Z",
-            Some("2028-02-29T00:00:00Z"),
-        ),
-        (
-            "0 0 29 2 *",
-            "2096-03-01T00:00:00Z",
-            Some("2104-02-29T00:00:00Z"),
-        ),
+        ("0 0 29 2 *", "2026-01-01T00:00:00Z", Some("2028-02-29T00:00:00Z")),
+        ("0 0 29 2 *", "2096-03-01T00:00:00Z", Some("2104-02-29T00:00:00Z")),
         (
             "0 0 * 2 5#5",
             "2026-01-01T00:00:00Z",
@@ -342,13 +318,7 @@ fn rare_days_are_found_and_impossible_ones_end() {
 
 #[test]
 fn no_instant_is_too_far() {
-    for text in [
-        "* * * * *",
-        "0 0 29 2 *",
-        "@every 1s",
-        "@every 366d",
-        "@reboot",
-    ] {
+    for text in ["* * * * *", "0 0 29 2 *", "@every 1s", "@every 366d", "@reboot"] {
         let schedule = schedule_in("Europe/London", text);
         for instant in [i64::MIN, -1, 0, 253_402_300_799_999, i64::MAX - 1, i64::MAX] {
             let next = schedule.next_after(instant);

@@ -116,11 +116,7 @@ fn ten_seconds_are_not_missed() {
         ("2026-03-02T08:00:10Z", 0),
         ("2026-03-02T08:00:10.001Z", 1),
     ] {
-        assert_eq!(
-            schedule.missed(mark, at(now), 9).newest.len(),
-            count,
-            "{now}"
-        );
+        assert_eq!(schedule.missed(mark, at(now), 9).newest.len(), count, "{now}");
     }
     assert_eq!(
         schedule.missed(at("2026-03-03T00:00:00Z"), at("2026-03-02T09:00:00Z"), 9),

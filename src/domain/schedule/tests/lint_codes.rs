@@ -146,21 +146,11 @@ fn overlap_is_told_from_the_shortest_distance() {
              will overlap (concurrencyPolicy: Allow)"
         ]
     );
-    assert_eq!(
-        found(&schedule_in("UTC", "@every 90s"), Some(90_001)).len(),
-        1
-    );
-    assert_eq!(
-        found(&schedule_in("UTC", "0,1 3 * * *"), Some(60_001)).len(),
-        1
-    );
+    assert_eq!(found(&schedule_in("UTC", "@every 90s"), Some(90_001)).len(), 1);
+    assert_eq!(found(&schedule_in("UTC", "0,1 3 * * *"), Some(60_001)).len(), 1);
     assert_eq!(found(&schedule_in("UTC", "@reboot"), Some(60_001)).len(), 0);
     assert_eq!(
-        found(
-            &schedule_with_seconds("UTC", "*/30 * * * * *"),
-            Some(30_001)
-        )
-        .len(),
+        found(&schedule_with_seconds("UTC", "*/30 * * * * *"), Some(30_001)).len(),
         1
     );
 }
@@ -190,10 +180,7 @@ fn a_lost_day_is_told_with_both_dates() {
     let schedule = schedule_in("Pacific/Apia", "0 12 30 12 *");
     let found = lints(&schedule, at("2011-06-01T00:00:00Z"), None);
     assert_eq!(
-        found
-            .iter()
-            .map(|lint| lint.message.as_str())
-            .collect::<Vec<_>>(),
+        found.iter().map(|lint| lint.message.as_str()).collect::<Vec<_>>(),
         ["2011-12-30 in Pacific/Apia: 12:00 does not exist, moved to 00:00 on 2011-12-31"]
     );
 }

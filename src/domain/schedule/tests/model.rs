@@ -115,11 +115,7 @@ fn plain(dice: &mut Dice, low: i8, high: i8, likely_high: i8) -> Plain {
         _ => {
             let count = dice.from(1, 3);
             let values: Vec<i8> = (0..count).map(|_| dice.from(low, likely_high)).collect();
-            let text = values
-                .iter()
-                .map(i8::to_string)
-                .collect::<Vec<_>>()
-                .join(",");
+            let text = values.iter().map(i8::to_string).collect::<Vec<_>>().join(",");
             Plain {
                 text,
                 values,
@@ -162,9 +158,7 @@ fn month_days(dice: &mut Dice) -> Days {
         0 => days("L".to_owned(), false, |d| d.day() == d.days_in_month()),
         1 => {
             let n = dice.from(0, 30);
-            days(format!("L-{n}"), false, move |d| {
-                d.day() + n == d.days_in_month()
-            })
+            days(format!("L-{n}"), false, move |d| d.day() + n == d.days_in_month())
         }
         2 => days("LW".to_owned(), false, |d| {
             d.day() == nearest_workday(d, d.days_in_month())
@@ -178,9 +172,7 @@ fn month_days(dice: &mut Dice) -> Days {
         4 => days("*/2".to_owned(), true, |d| d.day() % 2 == 1),
         5 => {
             let (a, b) = (dice.from(1, 15), dice.from(16, 31));
-            days(format!("{a}-{b}"), false, move |d| {
-                a <= d.day() && d.day() <= b
-            })
+            days(format!("{a}-{b}"), false, move |d| a <= d.day() && d.day() <= b)
         }
         6 => days("?".to_owned(), true, |_| true),
         _ => days("*".to_owned(), true, |_| true),
@@ -205,9 +197,7 @@ fn week_days(dice: &mut Dice) -> Days {
         2 => days("sat-mon".to_owned(), false, move |d| {
             [6, 0, 1].contains(&day_of(d))
         }),
-        3 => days("*/3".to_owned(), true, move |d| {
-            [0, 3, 6].contains(&day_of(d))
-        }),
+        3 => days("*/3".to_owned(), true, move |d| [0, 3, 6].contains(&day_of(d))),
         4 | 5 => {
             let (a, b) = (dice.from(0, 7), dice.from(0, 6));
             days(format!("{a},{b}"), false, move |d| {
@@ -237,11 +227,7 @@ impl Model {
             values: vec![0],
             star: false,
         };
-        let second = if seconds {
-            plain(dice, 0, 59, 59)
-        } else {
-            zero()
-        };
+        let second = if seconds { plain(dice, 0, 59, 59) } else { zero() };
         let minute = plain(dice, 0, 59, 59);
         let likely_hour = if dice.one_in(3) { 23 } else { 4 };
         let hour = plain(dice, 0, 23, likely_hour);
@@ -296,10 +282,7 @@ impl Model {
         {
             return false;
         }
-        let (date, week) = (
-            (self.month_days.matches)(local),
-            (self.week_days.matches)(local),
-        );
+        let (date, week) = ((self.month_days.matches)(local), (self.week_days.matches)(local));
         if self.both_days {
             date && week
         } else {
@@ -374,12 +357,9 @@ fn compare(model: &Model, zone: &str, moments: &[Moment], change: i64, dice: &mu
         timezone: Some(zone),
         ..ParseOptions::default()
     };
-    let schedule = Schedule::parse(&model.text, options)
-        .unwrap_or_else(|error| panic!("{}: {error}", model.text));
-    let (first, last) = (
-        moments.first().unwrap().utc_ms,
-        moments.last().unwrap().utc_ms,
-    );
+    let schedule =
+        Schedule::parse(&model.text, options).unwrap_or_else(|error| panic!("{}: {error}", model.text));
+    let (first, last) = (moments.first().unwrap().utc_ms, moments.last().unwrap().utc_ms);
     // The first step has nothing before it, so its gap is unknown; it is left out on both sides.
     let mut expected: Vec<i64> = moments[1..]
         .iter()

@@ -272,18 +272,8 @@ const REFUSED_TEXTS: &[(&str, usize, usize, &str)] = &[
         6,
         "7 fields are too many (ductor has no year field); write five, or six with seconds: true",
     ),
-    (
-        "@dayly",
-        0,
-        6,
-        "'@dayly' is not known; did you mean @daily?",
-    ),
-    (
-        " @Daily",
-        1,
-        6,
-        "'@Daily' is not known; did you mean @daily?",
-    ),
+    ("@dayly", 0, 6, "'@dayly' is not known; did you mean @daily?"),
+    (" @Daily", 1, 6, "'@Daily' is not known; did you mean @daily?"),
     (
         "@daily@hourly",
         0,
@@ -321,18 +311,8 @@ const REFUSED_TEXTS: &[(&str, usize, usize, &str)] = &[
         5,
         "@every: '30m1h' is out of order; write d, h, m, s once each, as in 1h30m",
     ),
-    (
-        "@every m",
-        7,
-        1,
-        "@every: a number is missing before 'm' in 'm'",
-    ),
-    (
-        "@every 0s",
-        7,
-        2,
-        "@every: '0s' is too short; the shortest is 1s",
-    ),
+    ("@every m", 7, 1, "@every: a number is missing before 'm' in 'm'"),
+    ("@every 0s", 7, 2, "@every: '0s' is too short; the shortest is 1s"),
     (
         "@every 367d",
         7,

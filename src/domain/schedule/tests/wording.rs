@@ -18,10 +18,7 @@ fn schedules_in_words() {
         ("30 2 * * 1-5", "at 02:30 on Mon-Fri"),
         ("30 2,3 * * *", "at 02:30 and 03:30"),
         ("30 */2 * * *", "at minute 30 of every 2 hours"),
-        (
-            "*/5 8-18 * * 1-5",
-            "every 5 minutes in hours 8-18 on Mon-Fri",
-        ),
+        ("*/5 8-18 * * 1-5", "every 5 minutes in hours 8-18 on Mon-Fri"),
         ("* 2 * * *", "every minute in hours 2"),
         ("0 8 * * sat-sun", "at 08:00 on Sat, Sun"),
         ("0 0 * * 0-5", "at 00:00 on Mon-Fri, Sun"),
@@ -51,10 +48,6 @@ fn schedules_in_words() {
         ("30 * * * * *", "every minute at second 30"),
         ("5 0 8 * * *", "at 08:00:05"),
     ] {
-        assert_eq!(
-            schedule_with_seconds("UTC", text).describe(),
-            words,
-            "{text}"
-        );
+        assert_eq!(schedule_with_seconds("UTC", text).describe(), words, "{text}");
     }
 }

@@ -1,0 +1,208 @@
+//! `ductor serve`: opens, listens, works until a signal, drains, closes.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+use super::args::ServeArguments;
+use super::configuration::{self, Loaded};
+use super::exit::Exit;
+use crate::config::LogFormat;
+use crate::daemon::{Daemon, Drained, OpenError};
+use crate::engine::core::Engine;
+
+/// Runs the daemon to its end.
+pub fn serve(arguments: &ServeArguments) -> Exit {
+    let loaded = match configuration::load(arguments) {
+        Ok(loaded) => loaded,
+        Err(text) => {
+            eprint(&text);
+            return Exit::Usage;
+        }
+    };
+    if !loaded.warnings.is_empty() {
+        eprint(&loaded.warnings);
+    }
+    start_logging(&loaded);
+    if !loaded.config.server.listen.ip().is_loopback() {
+        eprint(
+            "error: without keys only a loopback address can be listened on; use `server.listen: 127.0.0.1:8470`\n",
+        );
+        return Exit::Usage;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprint(&format!("error: the runtime cannot start: {error}\n"));
+            return Exit::Negative;
+        }
+    };
+    let exit = runtime.block_on(work(loaded));
+    // A disk that hangs must not keep the process alive.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    exit
+}
+
+fn eprint(text: &str) {
+    anstream::eprint!("{text}");
+}
+
+fn start_logging(loaded: &Loaded) {
+    let logging = &loaded.config.logging;
+    let filter = EnvFilter::try_new(&logging.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let terminal = std::io::stderr().is_terminal();
+    let pretty = match logging.format {
+        LogFormat::Pretty => true,
+        LogFormat::Json => false,
+        LogFormat::Auto => terminal,
+    };
+    let started = if pretty {
+        builder.with_target(false).with_ansi(terminal).try_init()
+    } else {
+        builder.json().flatten_event(true).try_init()
+    };
+    if let Err(error) = started {
+        eprint(&format!("warning: logging cannot start: {error}\n"));
+    }
+}
+
+fn exit_of(error: &OpenError) -> Exit {
+    match error {
+        OpenError::NodeTaken { .. } | OpenError::DirectoryTaken { .. } => Exit::Conflict,
+        OpenError::Directory(_) | OpenError::Store(_) | OpenError::Other(_) => Exit::Negative,
+    }
+}
+
+async fn work(loaded: Loaded) -> Exit {
+    // The port first: a second daemon by mistake must not even touch the state directory.
+    let listen = loaded.config.server.listen;
+    let listener = match TcpListener::bind(listen).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            eprint(&format!(
+                "error: cannot listen on {listen}: {error}; choose another with --listen\n"
+            ));
+            return Exit::Negative;
+        }
+    };
+    let daemon = match Daemon::open(loaded.config.clone()).await {
+        Ok(daemon) => daemon,
+        Err(error) => {
+            eprint(&format!("error: {error}\n"));
+            return exit_of(&error);
+        }
+    };
+    let stop = CancellationToken::new();
+    let loops = daemon.start();
+    let address = listener.local_addr().unwrap_or(listen);
+    let app = crate::http::App::new(&daemon.engine, loops.unreadable(), &daemon.config, address);
+    let web = tokio::spawn(crate::http::serve(listener, app, stop.clone()));
+    announce(&loaded, &daemon, address);
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprint(&format!("error: signals cannot be received: {error}\n"));
+            return Exit::Negative;
+        }
+    };
+    signals.until_end(&daemon.engine).await;
+    tracing::info!("stopping: no new work; running commands are waited for");
+    let patience = Duration::from_millis(daemon.config.shutdown.drain_timeout_ms);
+    let engine = daemon.engine.clone();
+    let drained = loops.drain(patience, signals.until_end(&engine)).await;
+    if let Drained::Ended(count) = drained {
+        tracing::warn!("{count} commands were ended and will run again");
+    }
+    stop.cancel();
+    if tokio::time::timeout(Duration::from_secs(3), web).await.is_err() {
+        tracing::debug!("some connections did not end in time");
+    }
+    if !daemon.close() {
+        tracing::error!("the store could not be closed in time; what was acknowledged is on disk");
+        return Exit::Negative;
+    }
+    tracing::info!("stopped");
+    Exit::Done
+}
+
+fn announce(loaded: &Loaded, daemon: &Daemon, address: std::net::SocketAddr) {
+    let state = daemon.engine.directory.root().display();
+    let node = &daemon.engine.node;
+    let config = loaded.path.display();
+    let text = format!(
+        "ductor {}\n  dashboard  http://{address}\n  state      {state}\n  node       {node}\n  config     {config}\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut out = anstream::stdout();
+    // A closed stdout is no reason to end a daemon.
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+}
+
+/// The signals that a daemon answers.
+struct Signals {
+    term: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+    report: tokio::signal::unix::Signal,
+    child: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            term: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            report: signal(SignalKind::user_defined1())?,
+            child: signal(SignalKind::child())?,
+        })
+    }
+
+    /// Resolves at the next TERM or INT; answers the others meanwhile.
+    async fn until_end(&mut self, engine: &Engine) {
+        let is_first_process = crate::os::proc::own_pid() == 1;
+        loop {
+            tokio::select! {
+                _ = self.term.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.hangup.recv() => {
+                    tracing::warn!("SIGHUP: reloading is not supported yet; restart to read the configuration again");
+                }
+                _ = self.report.recv() => report(engine),
+                _ = self.child.recv() => {
+                    if is_first_process && let Err(error) = crate::os::children::reap_orphans() {
+                        tracing::debug!(cause = %error, "orphans could not be reaped");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// SIGUSR1: the state of the process as one JSON document in the log.
+fn report(engine: &Engine) {
+    let store = engine.store.stats();
+    let state = serde_json::json!({
+        "passes": engine.metrics.passes(),
+        "running": engine.live.jobs(),
+        "stopping": engine.is_stopping(),
+        "store": {
+            "commits": store.commits, "changes": store.changes, "faults": store.faults,
+            "waiting": store.waiting, "fileBytes": store.file_bytes,
+        },
+        "openFiles": crate::os::proc::own_open_files().unwrap_or(0),
+        "residentBytes": crate::os::proc::own_rss_bytes().unwrap_or(0),
+    });
+    tracing::info!(state = %state, "state of the process");
+}

@@ -1,0 +1,175 @@
+//! From the typed configuration to what the engine works with: definitions, schedules, the book.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::{self, CommandConfig, Config, JobConfig};
+use crate::domain::schedule::{self, ParseOptions, Schedule};
+use crate::domain::workflow::definition::{
+    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SlotDemand,
+    Step, Verify,
+};
+use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
+
+/// The definitions of all jobs. Names were checked when the file was read; a name that is none is an error here too.
+pub fn definitions_of(config: &Config) -> Result<Vec<Definition>, BadName> {
+    config.jobs.iter().map(definition_of).collect()
+}
+
+fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
+    let slots = match &job.slots {
+        None => None,
+        Some(slots) => Some(SlotDemand {
+            slot_pool: SlotPoolName::new(&slots.slot_pool)?,
+            slots: slots.slots,
+            priority: slots.priority,
+            queue_timeout_ms: slots.queue_timeout_ms,
+        }),
+    };
+    Ok(Definition {
+        name: JobName::new(&job.name)?,
+        enabled: job.enabled,
+        schedule: job.schedule.as_ref().map(|text| ScheduleText {
+            text: text.text.clone(),
+            seconds: job.seconds,
+            day_match: job.day_match.map(day_match),
+            timezone: job.timezone.clone(),
+        }),
+        concurrency: match job.concurrency_policy {
+            config::ConcurrencyPolicy::Allow => ConcurrencyPolicy::Allow,
+            config::ConcurrencyPolicy::Forbid => ConcurrencyPolicy::Forbid,
+            config::ConcurrencyPolicy::Replace => ConcurrencyPolicy::Replace,
+        },
+        steps: vec![Step {
+            name: StepRef::main(),
+            command: command_of(job),
+            slots,
+        }],
+    })
+}
+
+fn day_match(given: config::DayMatch) -> DayMatch {
+    match given {
+        config::DayMatch::Or => DayMatch::Or,
+        config::DayMatch::And => DayMatch::And,
+    }
+}
+
+fn text_of(path: &std::path::Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn line_of(command: &CommandConfig) -> CommandLine {
+    match command {
+        CommandConfig::Shell(script) => CommandLine::Shell(script.clone()),
+        CommandConfig::List(words) => CommandLine::List(words.clone()),
+    }
+}
+
+fn command_of(job: &JobConfig) -> CommandStep {
+    let limits = &job.resource_limits;
+    let named = [
+        ("cpuSeconds", limits.cpu_seconds),
+        ("memory", limits.memory_bytes),
+        ("processes", limits.processes),
+        ("openFiles", limits.open_files),
+        ("fileSize", limits.file_size_bytes),
+        ("core", limits.core_bytes),
+    ];
+    CommandStep {
+        command: line_of(&job.command),
+        shell: text_of(&job.shell),
+        environment: job
+            .environment
+            .iter()
+            .map(|entry| (entry.key.clone(), entry.value.clone()))
+            .collect(),
+        env_file: job.env_file.as_deref().map(text_of),
+        working_directory: job.working_directory.as_deref().map(text_of),
+        user: job.user.clone(),
+        group: job.group.clone(),
+        resource_limits: named
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect(),
+        execution_timeout_ms: job.execution_timeout_ms,
+        kill_timeout_ms: job.kill_timeout_ms,
+        capture_stdout: job.capture_stdout,
+        capture_stderr: job.capture_stderr,
+        save_limit: job.save_limit,
+        fails_when: FailsWhen {
+            nonzero_return: job.fails_when.nonzero_return,
+            produces_stdout: job.fails_when.produces_stdout,
+            produces_stderr: job.fails_when.produces_stderr,
+            always: job.fails_when.always,
+        },
+        verify: job.verify.as_ref().map(|verify| Verify {
+            command: line_of(&verify.command),
+            timeout_ms: verify.timeout_ms,
+        }),
+    }
+}
+
+/// The schedule of a definition, parsed. It was checked when the file was read.
+fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
+    let text = definition.schedule.as_ref()?;
+    let options = ParseOptions {
+        seconds: text.seconds,
+        day_match: text.day_match.map(|choice| match choice {
+            DayMatch::Or => schedule::DayMatch::Or,
+            DayMatch::And => schedule::DayMatch::And,
+        }),
+        timezone: text.timezone.as_deref(),
+        job_name: definition.name.as_str(),
+    };
+    match Schedule::parse(&text.text, options) {
+        Ok(schedule) => Some(Arc::new(schedule)),
+        Err(error) => {
+            tracing::error!(job = %definition.name, cause = %error, "this schedule was accepted and cannot be read");
+            None
+        }
+    }
+}
+
+/// The slot pools of the configuration.
+pub fn slot_pools_of(config: &Config) -> Result<BTreeMap<SlotPoolName, BookSlots>, BadName> {
+    let mut found = BTreeMap::new();
+    for configured in &config.pools {
+        let slots = BookSlots {
+            slots: configured.slots,
+            max_queued: configured.max_queued,
+        };
+        found.insert(SlotPoolName::new(&configured.name)?, slots);
+    }
+    Ok(found)
+}
+
+/// The book: `versions` come from publishing the same definitions.
+pub fn book_of(
+    config: &Config,
+    node: NodeName,
+    definitions: Vec<Definition>,
+    versions: &BTreeMap<JobName, u32>,
+    locks_trusted: bool,
+) -> Result<Book, BadName> {
+    let jobs = definitions.into_iter().map(|definition| {
+        let job = BookJob {
+            version: versions.get(&definition.name).copied().unwrap_or(1),
+            digest: definition.digest(),
+            schedule: schedule_of(&definition),
+            definition: Arc::new(definition),
+        };
+        (job.definition.name.clone(), job)
+    });
+    Ok(Book {
+        node,
+        jobs: jobs.collect(),
+        slot_pools: slot_pools_of(config)?,
+        raise_immediately: match config.state.capacity_raise {
+            config::CapacityRaise::Immediate => true,
+            config::CapacityRaise::Drain => false,
+        },
+        locks_trusted,
+    })
+}

@@ -1,0 +1,203 @@
+//! Opening: state directory, locks, store, identity, published configuration; and what the last daemon left.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{book, identity, run};
+use crate::config::Config;
+use crate::engine::changes::{nodes, publish, retire};
+use crate::engine::core::{Engine, EngineParts};
+use crate::engine::hunt::Hunter;
+use crate::os::failpoint::Faults;
+use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory};
+use crate::store::{ChangeError, Store, StoreError, StoreOptions};
+use crate::words::limits;
+use crate::words::names::NodeName;
+use crate::words::time::{Clock, SystemClock};
+use crate::worker::process::own_exe;
+
+/// Why a daemon cannot open its state.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The configured name belongs to a running daemon.
+    #[error("node name '{name}' is in use by a running daemon{}", holder_text(*holder))]
+    NodeTaken {
+        /// The name.
+        name: NodeName,
+        /// The pid in its lock file.
+        holder: Option<u32>,
+    },
+    /// Another daemon has the store.
+    #[error(
+        "state directory {path} is in use by another daemon; end it, or give this one its own --state-dir"
+    )]
+    DirectoryTaken {
+        /// The directory as configured.
+        path: String,
+    },
+    /// The directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The store cannot be opened.
+    #[error("the store cannot be opened: {0}")]
+    Store(StoreError),
+    /// Anything else, in a sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+fn holder_text(holder: Option<u32>) -> String {
+    holder.map_or_else(String::new, |pid| format!(" (pid {pid})"))
+}
+
+impl From<std::io::Error> for OpenError {
+    fn from(error: std::io::Error) -> OpenError {
+        OpenError::Other(error.to_string())
+    }
+}
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> OpenError {
+        OpenError::Store(error)
+    }
+}
+
+impl From<ChangeError> for OpenError {
+    fn from(error: ChangeError) -> OpenError {
+        OpenError::Other(error.to_string())
+    }
+}
+
+/// An open daemon that does not work yet.
+#[derive(Debug)]
+pub struct Daemon {
+    /// The parts that faces and loops share.
+    pub engine: Engine,
+    /// What it was opened with.
+    pub config: Arc<Config>,
+    /// Held for life.
+    node_lock: HeldLock,
+    format_lock: Option<HeldLock>,
+}
+
+impl Daemon {
+    /// Opens everything and settles what this node left before. Needs a runtime.
+    pub async fn open(config: Config) -> Result<Daemon, OpenError> {
+        let path: PathBuf = config.state.path.clone();
+        let directory = StateDirectory::prepare(&path, config.state.network)?;
+        let configured = match &config.node.name {
+            Some(name) => Some(identity::take_configured(&directory, name)?),
+            None => None,
+        };
+        let format_lock = directory.lock_format()?;
+        if format_lock.is_none() {
+            return Err(OpenError::Other(format!(
+                "state directory {} is being migrated, compacted or restored; try again when that is done",
+                path.display()
+            )));
+        }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let faults = Faults::default();
+        let locks_trusted = directory.locks_are_trustworthy(&faults);
+        if !locks_trusted {
+            tracing::error!(
+                "exclusive locks do not exclude in this state directory; slot pools admit nothing"
+            );
+        }
+        let store = open_store(&config, &directory, &clock, faults)?;
+        let place = identity::place()?;
+        let generated = configured.is_none();
+        let (node, mut node_lock) = match configured {
+            Some(taken) => taken,
+            None => identity::take_generated(&directory, &store, &place)?,
+        };
+        node_lock.write_number(crate::os::proc::own_pid())?;
+        directory.write_format()?;
+        let record = identity::record_of(&place, generated, clock.now());
+        let name = node.clone();
+        store
+            .change("node", move |tx| nodes::introduce(tx, &name, &record))
+            .await?;
+        let book = published_book(&config, &store, node, locks_trusted).await?;
+        let engine = Engine::new(EngineParts {
+            store,
+            book,
+            clock,
+            place,
+            directory,
+            log_bytes_max: limits::LOG_BYTES_MAX,
+            program: own_exe(),
+        });
+        let settled = Hunter::new(engine.clone()).settle_own().await?;
+        if settled > 0 {
+            tracing::info!("{settled} interrupted executions of this node will run again");
+        }
+        Ok(Daemon {
+            engine,
+            config: Arc::new(config),
+            node_lock,
+            format_lock,
+        })
+    }
+
+    /// What retention keeps.
+    pub fn keep(&self) -> retire::Keep {
+        retire::Keep {
+            runs: self.config.retention.runs,
+            age_ms: self.config.retention.age_ms,
+        }
+    }
+
+    /// Starts all loops.
+    pub fn start(&self) -> run::Loops {
+        run::Loops::start(self)
+    }
+
+    /// Closes the store and gives the name back. The locks go with it.
+    pub fn close(self) -> bool {
+        let closed = self.engine.store.close(Duration::from_secs(10));
+        drop(self.format_lock);
+        drop(self.node_lock);
+        closed
+    }
+}
+
+fn open_store(
+    config: &Config,
+    directory: &StateDirectory,
+    clock: &Arc<dyn Clock>,
+    faults: Faults,
+) -> Result<Store, OpenError> {
+    let cache_bytes = usize::try_from(config.state.cache_bytes).unwrap_or(usize::MAX);
+    let options = StoreOptions {
+        cache_bytes,
+        faults,
+        ..StoreOptions::in_directory(directory.root())
+    };
+    match Store::open(options, Arc::clone(clock)) {
+        Ok(store) => Ok(store),
+        Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
+            path: config.state.path.display().to_string(),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn published_book(
+    config: &Config,
+    store: &Store,
+    node: NodeName,
+    locks_trusted: bool,
+) -> Result<crate::engine::book::Book, OpenError> {
+    let bad = |error: crate::words::names::BadName| OpenError::Other(error.to_string());
+    let definitions = book::definitions_of(config).map_err(bad)?;
+    let slot_pools = book::slot_pools_of(config).map_err(bad)?;
+    let to_publish = definitions.clone();
+    let versions = store
+        .change("publish", move |tx| {
+            publish::publish(tx, &to_publish, &slot_pools)
+        })
+        .await?;
+    book::book_of(config, node, definitions, &versions, locks_trusted).map_err(bad)
+}

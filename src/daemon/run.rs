@@ -1,0 +1,98 @@
+//! The loops of a working daemon, and their orderly end.
+
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::open::Daemon;
+use crate::engine::core::Engine;
+use crate::engine::dispatch::{Dispatcher, Unreadable};
+use crate::engine::hunt::Hunter;
+use crate::engine::leases::LeaseKeeper;
+use crate::engine::retention::Retention;
+use crate::engine::schedules::Scheduler;
+use crate::worker::command::Stop;
+
+/// The running loops.
+#[derive(Debug)]
+pub struct Loops {
+    engine: Engine,
+    tasks: JoinSet<()>,
+    leases: tokio::task::JoinHandle<()>,
+    unreadable: Unreadable,
+}
+
+/// How a drain ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drained {
+    /// Every command ended by itself.
+    ByThemselves,
+    /// The rest was ended and will run again.
+    Ended(usize),
+}
+
+impl Loops {
+    pub(super) fn start(daemon: &Daemon) -> Loops {
+        let engine = daemon.engine.clone();
+        let dispatcher = Dispatcher::new(engine.clone());
+        let unreadable = dispatcher.unreadable();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(dispatcher.run());
+        tasks.spawn(Scheduler::new(engine.clone()).run());
+        tasks.spawn(Hunter::new(engine.clone()).run());
+        let retention = Retention::new(engine.clone(), daemon.keep());
+        // Retention sleeps long between its slices; it is ended, not waited for.
+        drop(tokio::spawn(retention.run()));
+        let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
+        Loops {
+            engine,
+            tasks,
+            leases,
+            unreadable,
+        }
+    }
+
+    /// Slot pools that cannot be read.
+    pub fn unreadable(&self) -> Unreadable {
+        self.unreadable.clone()
+    }
+
+    /// Stops admission and fires, waits for running commands, ends those that outlive `patience` or `hurry`.
+    pub async fn drain(mut self, patience: Duration, hurry: impl Future<Output = ()>) -> Drained {
+        self.engine.begin_stopping();
+        let all_ended = until_idle(&self.engine);
+        let by_themselves = tokio::select! {
+            () = all_ended => true,
+            () = tokio::time::sleep(patience) => false,
+            () = hurry => false,
+        };
+        let mut drained = Drained::ByThemselves;
+        if !by_themselves {
+            let left = self.engine.live.len();
+            tracing::warn!("ending {left} commands: {}", self.engine.live.jobs().join(", "));
+            self.engine.live.stop_all(&Stop::DaemonStopped);
+            until_idle(&self.engine).await;
+            drained = Drained::Ended(left);
+        }
+        self.leases.abort();
+        while self.tasks.join_next().await.is_some() {}
+        drained
+    }
+}
+
+/// Waits until nothing runs, and says each five seconds what it waits for.
+async fn until_idle(engine: &Engine) {
+    loop {
+        let changed = engine.live.changed();
+        if engine.live.is_empty() {
+            return;
+        }
+        tokio::select! {
+            () = changed => {}
+            () = tokio::time::sleep(Duration::from_secs(5)) => {
+                let jobs = engine.live.jobs();
+                tracing::info!("waiting for {} commands: {}", jobs.len(), jobs.join(", "));
+            }
+        }
+    }
+}
