@@ -105,7 +105,7 @@ mod tests {
 
     fn environment(name: &str) -> Option<String> {
         match name {
-            "HOME" => Some("/home/ann".to_owned()),
+            "HOME" => Some("/var/home/ann".to_owned()),
             "EMPTY" => Some(String::new()),
             "TRICK" => Some("${HOME}: [x]".to_owned()),
             _ => None,
@@ -116,17 +116,17 @@ mod tests {
     fn replaced() {
         for (text, expected) in [
             ("plain $HOME $", "plain $HOME $"),
-            ("${HOME}/x", "/home/ann/x"),
-            ("${HOME}${HOME}", "/home/ann/home/ann"),
+            ("${HOME}/x", "/var/home/ann/x"),
+            ("${HOME}${HOME}", "/var/home/ann/var/home/ann"),
             ("${NONE:-d}", "d"),
             ("${NONE:-}", ""),
             ("${EMPTY:-d}", "d"),
             ("${EMPTY}", ""),
-            ("${HOME:?why}", "/home/ann"),
+            ("${HOME:?why}", "/var/home/ann"),
             ("$${HOME}", "${HOME}"),
-            ("a$${b}c${HOME}", "a${b}c/home/ann"),
+            ("a$${b}c${HOME}", "a${b}c/var/home/ann"),
             ("${TRICK}", "${HOME}: [x]"),
-            ("日本${HOME}", "日本/home/ann"),
+            ("日本${HOME}", "日本/var/home/ann"),
         ] {
             assert_eq!(substitute(text, &environment).unwrap(), expected, "{text}");
         }
