@@ -170,7 +170,7 @@ impl Hunter {
                 Ok(false)
             }
             CrashVerdict::PutBack => {
-                self.report(found, "nothing, it was gone");
+                self.report(found, "finding its process gone");
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
             CrashVerdict::EndThenPutBack => {
@@ -193,9 +193,9 @@ impl Hunter {
         );
         let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
         let done = match end_stranger(identity, &marks, patience).await {
-            StrangerEnd::Gone => "it was ended",
-            StrangerEnd::WasGone => "nothing, it was gone",
-            StrangerEnd::PidReused => "nothing, its number belongs to another process now",
+            StrangerEnd::Gone => "ending its process",
+            StrangerEnd::WasGone => "finding its process gone",
+            StrangerEnd::PidReused => "finding its process number in other hands",
             StrangerEnd::WillNotEnd { pids } => {
                 self.report_stuck(found, &pids);
                 if self.has_lapsed(found) {
