@@ -17,7 +17,10 @@ use ductor::words::time::SystemClock;
 const SUBMITTERS: [usize; 4] = [1, 8, 64, 256];
 
 fn main() {
-    let seconds = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(3);
+    let seconds = std::env::args()
+        .filter_map(|word| word.parse().ok())
+        .next()
+        .unwrap_or(3);
     let time = Duration::from_secs(seconds);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let floor = fdatasyncs(folder.path(), time);
@@ -70,7 +73,10 @@ fn changes(folder: &std::path::Path, submitters: usize, time: Duration) -> (u64,
     let place = folder.join(format!("s{submitters}"));
     std::fs::create_dir_all(&place).expect("a folder");
     let store = Store::open(StoreOptions::in_directory(&place), Arc::new(SystemClock)).expect("a store");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     let done = Arc::new(AtomicU64::new(0));
     let stop = Arc::new(AtomicBool::new(false));
     runtime.expect("a runtime").block_on(async {
