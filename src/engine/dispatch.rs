@@ -184,7 +184,7 @@ impl Dispatcher {
         for fence in passed.replaced {
             self.engine
                 .live
-                .stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
+                .stop(fence, &Stop::Requested("replaced by a newer instance".to_owned()));
         }
         for claimed in passed.claimed {
             let wanted = claimed.claim.process;
@@ -220,10 +220,10 @@ impl Dispatcher {
         match step {
             CapacityStep::Keep | CapacityStep::Forget => {}
             CapacityStep::Drain => {
-                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots")
+                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots");
             }
             CapacityStep::Adopt => {
-                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}")
+                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}");
             }
         }
     }

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::changes::complete::{Holder, Recorded};
-use super::changes::settle;
+use super::changes::complete::{Holder, Recorded, ending_sentence};
+use super::changes::{nodes, settle};
 use super::core::Engine;
 use super::live::marks_of;
 use crate::domain::slots::claim::{ProcessRef, Sighting};
@@ -21,6 +21,7 @@ use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{NodeName, StepRef};
+use crate::worker::command::Stop;
 use crate::worker::process::{StrangerEnd, end_stranger};
 
 /// A claim that somebody holds, as a row says.
@@ -58,8 +59,16 @@ impl Hunter {
 
     /// Looks once a second until the daemon stops.
     pub async fn run(mut self) {
+        let mut seen = self.engine.now().boot;
         while !self.engine.is_stopping() {
-            tokio::time::sleep(Duration::from_millis(limits::PASS_PERIOD_MS)).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(limits::PASS_PERIOD_MS)) => {}
+                () = self.engine.until_stopping() => {}
+            }
+            if seen.until(self.engine.now().boot) >= limits::LAST_SEEN_PERIOD_MS {
+                seen = self.engine.now().boot;
+                self.say_alive().await;
+            }
             if let Err(error) = self.look().await {
                 tracing::debug!(cause = %error, "the hunt could not look");
             }
@@ -80,8 +89,21 @@ impl Hunter {
         Ok(settled)
     }
 
+    /// Writes `last seen`, which only informs.
+    async fn say_alive(&self) {
+        let node = self.engine.node.clone();
+        let written = self
+            .engine
+            .store
+            .change("last seen", move |tx| nodes::still_here(tx, &node))
+            .await;
+        if let Err(error) = written {
+            tracing::debug!(cause = %error, "last seen could not be written");
+        }
+    }
+
     async fn found(&self) -> Result<Vec<Found>, StoreError> {
-        self.engine.read(|tx| found_in(tx)).await
+        self.engine.read(found_in).await
     }
 
     /// One look at the claims of dead nodes and at lapsed leases.
@@ -170,7 +192,7 @@ impl Hunter {
                 Ok(false)
             }
             CrashVerdict::PutBack => {
-                self.report(found, "finding its process gone");
+                Self::report(found, "finding its process gone");
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
             CrashVerdict::EndThenPutBack => {
@@ -204,11 +226,11 @@ impl Hunter {
                 return Ok(false);
             }
         };
-        self.report(found, done);
+        Self::report(found, done);
         self.put_back(found, reason::DAEMON_DIED, true).await
     }
 
-    fn report(&self, found: &Found, done: &str) {
+    fn report(found: &Found, done: &str) {
         let node = &found.live.claim.node;
         match &found.live.entry {
             Some(entry) => tracing::warn!(

@@ -183,7 +183,7 @@ fn live_log_follow() {
     );
     place.write("go", "");
     stream.wait_for(Duration::from_secs(5), |event| event.data.contains("second line"));
-    stream.wait_for(Duration::from_secs(5), |event| event.event == "end");
+    stream.wait_for(Duration::from_secs(5), |event| event.kind == "end");
     ended(&daemon, &id);
     assert_eq!(log_of(&daemon, &id), "o first line\ne second line\n");
 

@@ -34,7 +34,8 @@ fn node_name_taken() {
     let refused = Builder::at(&place)
         .leave_store_unchecked()
         .try_start()
-        .expect_err("the name is taken");
+        .err()
+        .expect("the name is taken");
     assert_eq!(refused.status, Some(5), "{refused:?}");
     let sentence = format!(
         "node name 'alpha' is in use by a running daemon (pid {})",
@@ -51,7 +52,8 @@ fn a_state_directory_in_use_is_refused() {
         .node("b")
         .leave_store_unchecked()
         .try_start()
-        .expect_err("in use");
+        .err()
+        .expect("in use");
     assert_eq!(refused.status, Some(5), "{refused:?}");
     assert!(
         format!("{refused:?}").contains("is in use by another daemon"),
@@ -91,7 +93,8 @@ fn a_newer_store_is_refused_in_words() {
     let refused = Builder::at(&place)
         .leave_store_unchecked()
         .try_start()
-        .expect_err("too new");
+        .err()
+        .expect("too new");
     assert_eq!(refused.status, Some(1), "{refused:?}");
     assert!(
         format!("{refused:?}").contains("has format 99; this ductor reads up to 1"),

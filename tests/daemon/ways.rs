@@ -12,13 +12,13 @@ pub(crate) fn start(daemon: &Daemon, job: &str) -> Value {
 }
 
 /// The run's state now.
-pub(crate) fn run_state(daemon: &Daemon, run: &str) -> String {
-    run(daemon, run)["state"].as_str().unwrap_or_default().to_owned()
+pub(crate) fn run_state(daemon: &Daemon, id: &str) -> String {
+    run(daemon, id)["state"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The run as the API shows it.
-pub(crate) fn run(daemon: &Daemon, run: &str) -> Value {
-    daemon.get(&format!("/api/runs/{run}")).expect_status(200).json()["data"].clone()
+pub(crate) fn run(daemon: &Daemon, id: &str) -> Value {
+    daemon.get(&format!("/api/runs/{id}")).expect_status(200).json()["data"].clone()
 }
 
 /// Waits until the run has ended; its last word.

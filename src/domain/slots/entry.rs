@@ -185,9 +185,8 @@ impl EntryState {
     /// Why it closed, or why it waits again.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            EntryState::Queued { reason } => reason.as_deref(),
             EntryState::Running { .. } => None,
-            EntryState::Finished { reason, .. } => reason.as_deref(),
+            EntryState::Queued { reason } | EntryState::Finished { reason, .. } => reason.as_deref(),
             EntryState::Expired { reason, .. } | EntryState::Cancelled { reason, .. } => Some(reason),
         }
     }
