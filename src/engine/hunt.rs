@@ -123,6 +123,15 @@ impl Hunter {
         }
         for found in &found {
             // A claim of this name that no task here looks after is left over from a change whose answer was lost.
+            if found.live.claim.node == mine
+                && let Some(ending) = &found.live.ending
+            {
+                // Usually known already; a change whose answer was lost is caught up with here.
+                let sentence = ending_sentence(ending.cause, &ending.by);
+                self.engine
+                    .live
+                    .stop(found.live.claim.fence, &Stop::Requested(sentence));
+            }
             let orphan =
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && self.is_still_orphan(found).await? {

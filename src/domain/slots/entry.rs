@@ -285,10 +285,10 @@ pub(crate) mod tests {
     pub(crate) fn entry(seq: u64) -> SlotEntry {
         SlotEntry {
             seq,
-            id: EntryId([seq as u8; 16]),
+            id: EntryId([seq.to_le_bytes()[0]; 16]),
             slot_pool: SlotPoolName::new("p").unwrap(),
             job: JobName::new("j").unwrap(),
-            run: RunId([seq as u8; 16]),
+            run: RunId([seq.to_le_bytes()[0]; 16]),
             step: StepRef::main(),
             attempt: 1,
             kind: EntryKind::Manual,
