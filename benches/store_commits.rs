@@ -17,10 +17,7 @@ use ductor::words::time::SystemClock;
 const SUBMITTERS: [usize; 4] = [1, 8, 64, 256];
 
 fn main() {
-    let seconds = std::env::args()
-        .filter_map(|word| word.parse().ok())
-        .next()
-        .unwrap_or(3);
+    let seconds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(3);
     let time = Duration::from_secs(seconds);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let floor = fdatasyncs(folder.path(), time);
