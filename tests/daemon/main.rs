@@ -13,5 +13,6 @@ mod crash;
 mod export;
 mod faults;
 mod queues;
+mod readme;
 mod start;
 mod ways;
