@@ -6,4 +6,6 @@
 mod jobs;
 mod stage;
 
+mod crash_tests;
+mod lease_tests;
 mod queue_tests;
