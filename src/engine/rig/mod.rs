@@ -7,5 +7,6 @@ mod jobs;
 mod stage;
 
 mod crash_tests;
+mod fire_tests;
 mod lease_tests;
 mod queue_tests;
