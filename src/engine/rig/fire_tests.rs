@@ -282,10 +282,15 @@ fn clock_forward_jump() {
     let runs = rig.start("a");
     rig.claim();
     let waits = rig.start("waits");
-    let mut dispatcher = Dispatcher::new(rig.engine.clone());
+    let dispatcher = Dispatcher::new(rig.engine.clone());
     assert_eq!(dispatcher.judge_clock(rig.clock().now()), plain());
     rig.clock().advance(1_000);
     rig.clock().step_wall(3_600_000);
+    let early = rig.wish("q", by_hand());
+    assert!(
+        early.rules.expiry_held,
+        "a start that comes before the pass sees the jump too"
+    );
     let held = dispatcher.judge_clock(rig.clock().now());
     assert_eq!(held, Rules { expiry_held: true });
     rig.pass_with(0, held);
