@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
+use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
@@ -53,6 +54,9 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         run: wish.run,
         entry: wish.entry,
         remember: wish.remember,
+        rules: Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        },
     };
     let for_change = Arc::clone(&book);
     let started = engine

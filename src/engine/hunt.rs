@@ -78,7 +78,14 @@ impl Hunter {
     /// Settles what this daemon's own name left before its start. Nothing of it may be claimed before that.
     pub async fn settle_own(&mut self) -> Result<usize, StoreError> {
         let node = self.engine.node.clone();
-        let lock = self.engine.directory.lock_clean_up(&node)?;
+        // Another daemon that cleans up right now saw this name's lock free: what is claimed before it has looked at the
+        // claims, it would take for left over.
+        let lock = loop {
+            match self.engine.directory.lock_clean_up(&node)? {
+                Some(lock) => break lock,
+                None => tokio::time::sleep(Duration::from_millis(25)).await,
+            }
+        };
         let mut settled = 0;
         for found in self.found().await? {
             if found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none() {
@@ -223,7 +230,13 @@ impl Hunter {
             found.live.claim.fence,
         );
         let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
-        let done = match end_stranger(identity, &marks, patience).await {
+        let end = end_stranger(identity, &marks, patience).await;
+        self.after_end(found, end).await
+    }
+
+    /// Acts on what became of the process; true if the claim was put back.
+    pub(super) async fn after_end(&mut self, found: &Found, end: StrangerEnd) -> Result<bool, StoreError> {
+        let done = match end {
             StrangerEnd::Gone => "ending its process",
             StrangerEnd::WasGone => "finding its process gone",
             StrangerEnd::PidReused => "finding its process number in other hands",

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::changes::maintain::Rules;
 use super::changes::start::{self, Start, Started};
 use super::core::{Engine, is_surely_undone};
 use super::metrics::{JobOutcome, in_seconds};
@@ -322,6 +323,9 @@ pub async fn fire(
         run: RunId::fresh(),
         entry: EntryId::of_parts(&["fire", name.as_str(), &instant.to_string(), ""]),
         remember: None,
+        rules: Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        },
     };
     let book = Arc::clone(book);
     engine
