@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
+
 use super::changes::complete::{Holder, Recorded, ending_sentence};
 use super::changes::{nodes, settle};
 use super::core::Engine;
@@ -86,13 +88,33 @@ impl Hunter {
                 None => tokio::time::sleep(Duration::from_millis(25)).await,
             }
         };
+        let mut left = self.found().await?;
+        left.retain(|found| {
+            found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none()
+        });
+        let settled = self.settle_all(left).await;
+        drop(lock);
+        settled
+    }
+
+    /// Settles the claims of dead daemons; their processes end side by side. The number put back.
+    async fn settle_all(&mut self, left: Vec<Found>) -> Result<usize, StoreError> {
+        let mut ends = JoinSet::new();
         let mut settled = 0;
-        for found in self.found().await? {
-            if found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none() {
-                settled += usize::from(self.settle_dead(&found).await?);
+        for found in left {
+            match self.verdict(&found) {
+                CrashVerdict::EndThenPutBack => {
+                    ends.spawn(end_of(found));
+                }
+                verdict => settled += usize::from(self.settle_unseen(&found, verdict).await?),
             }
         }
-        drop(lock);
+        while let Some(ended) = ends.join_next().await {
+            match ended {
+                Ok((found, end)) => settled += usize::from(self.after_end(&found, end).await?),
+                Err(error) => tracing::error!(cause = %error, "the end of a process ended in a defect"),
+            }
+        }
         Ok(settled)
     }
 
@@ -142,7 +164,7 @@ impl Hunter {
             let orphan =
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && self.is_still_orphan(found).await? {
-                self.settle_dead(found).await?;
+                self.settle_all(vec![found.clone()]).await?;
             } else if self.has_lapsed(found) {
                 self.put_back(found, reason::LEASE_LAPSED, false).await?;
             }
@@ -171,12 +193,9 @@ impl Hunter {
         if !self.engine.directory.is_node_free(node) {
             return Ok(());
         }
-        for found in self.found().await? {
-            if found.live.claim.node == *node {
-                self.settle_dead(&found).await?;
-            }
-        }
-        Ok(())
+        let mut left = self.found().await?;
+        left.retain(|found| found.live.claim.node == *node);
+        self.settle_all(left).await.map(|_| ())
     }
 
     fn has_lapsed(&mut self, found: &Found) -> bool {
@@ -191,47 +210,27 @@ impl Hunter {
         sighting.has_lapsed(now.boot)
     }
 
-    /// Judges one claim of a dead daemon and acts; true if it was put back.
-    async fn settle_dead(&mut self, found: &Found) -> Result<bool, StoreError> {
+    fn verdict(&self, found: &Found) -> CrashVerdict {
         let claim = &found.live.claim;
-        let identity = claim.process.map(identity_of);
-        let verdict = crash::judge(&claim.place, &self.engine.place, || match identity {
+        crash::judge(&claim.place, &self.engine.place, || match claim.process {
             None => Seen::NoneStored,
             // Whether anything is left is found out by the end itself, which signals nobody in vain.
             Some(_) => Seen::Alive,
-        });
+        })
+    }
+
+    /// A claim whose process is gone for certain, or cannot be seen from here; true if it was put back.
+    async fn settle_unseen(&mut self, found: &Found, verdict: CrashVerdict) -> Result<bool, StoreError> {
         match verdict {
-            CrashVerdict::WaitForLease => {
-                if self.has_lapsed(found) {
-                    return self.put_back(found, reason::LEASE_LAPSED, true).await;
-                }
-                Ok(false)
-            }
             CrashVerdict::PutBack => {
                 Self::report(found, "finding its process gone");
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
-            CrashVerdict::EndThenPutBack => {
-                let Some(identity) = identity else {
-                    return Ok(false);
-                };
-                self.end_then_put_back(found, &identity).await
+            CrashVerdict::WaitForLease if self.has_lapsed(found) => {
+                self.put_back(found, reason::LEASE_LAPSED, true).await
             }
+            CrashVerdict::WaitForLease | CrashVerdict::EndThenPutBack => Ok(false),
         }
-    }
-
-    async fn end_then_put_back(
-        &mut self,
-        found: &Found,
-        identity: &ProcessIdentity,
-    ) -> Result<bool, StoreError> {
-        let marks = marks_of(
-            found.live.entry.as_ref().map(|entry| entry.id),
-            found.live.claim.fence,
-        );
-        let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
-        let end = end_stranger(identity, &marks, patience).await;
-        self.after_end(found, end).await
     }
 
     /// Acts on what became of the process; true if the claim was put back.
@@ -316,6 +315,20 @@ impl Hunter {
             }
         }
     }
+}
+
+/// Ends what is left of a claim's process.
+async fn end_of(found: Found) -> (Found, StrangerEnd) {
+    let Some(process) = found.live.claim.process else {
+        return (found, StrangerEnd::WasGone);
+    };
+    let marks = marks_of(
+        found.live.entry.as_ref().map(|entry| entry.id),
+        found.live.claim.fence,
+    );
+    let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
+    let end = end_stranger(&identity_of(process), &marks, patience).await;
+    (found, end)
 }
 
 fn identity_of(process: ProcessRef) -> ProcessIdentity {
