@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
+use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
@@ -53,6 +54,9 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         run: wish.run,
         entry: wish.entry,
         remember: wish.remember,
+        rules: Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        },
     };
     let for_change = Arc::clone(&book);
     let started = engine
@@ -101,7 +105,7 @@ pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCan
         .await?;
     if let RunCancelled::Ending(fences) = &cancelled {
         for fence in fences {
-            engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+            engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
         }
     }
     engine.wake.notify_one();
@@ -116,7 +120,7 @@ pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobS
         .change("stop job", move |tx| cancel::job(tx, &name, &by))
         .await?;
     for fence in &stopped.fences {
-        engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+        engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
     }
     engine.wake.notify_one();
     Ok(stopped)

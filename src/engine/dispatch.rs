@@ -26,8 +26,6 @@ use crate::worker::process::Shim;
 pub struct Dispatcher {
     engine: Engine,
     warm: Vec<Shim>,
-    last: Option<Now>,
-    expiry_held: bool,
     unreadable: BTreeMap<SlotPoolName, String>,
     broken: Unreadable,
 }
@@ -51,8 +49,6 @@ impl Dispatcher {
         Dispatcher {
             engine,
             warm: Vec::new(),
-            last: None,
-            expiry_held: false,
             unreadable: BTreeMap::new(),
             broken: Unreadable::default(),
         }
@@ -140,18 +136,13 @@ impl Dispatcher {
     }
 
     /// A wall clock that ran ahead of the boot clock holds expiry back for one pass.
-    fn judge_clock(&mut self, now: Now) -> Rules {
-        let ahead = self.last.map_or(0, |last| {
-            let boot = last.boot.until(now.boot);
-            now.wall.since(last.wall).saturating_sub(boot)
-        });
-        self.last = Some(now);
-        self.expiry_held = ahead > limits::CLOCK_JUMP_MS;
-        if self.expiry_held {
+    pub(super) fn judge_clock(&self, now: Now) -> Rules {
+        let jump = self.engine.clock_watch.pass(now);
+        if let Some(ahead) = jump {
             tracing::warn!("clock moved by {} s; holding back expiry", ahead / 1_000);
         }
         Rules {
-            expiry_held: self.expiry_held,
+            expiry_held: jump.is_some(),
         }
     }
 
@@ -184,7 +175,7 @@ impl Dispatcher {
         for fence in passed.replaced {
             self.engine
                 .live
-                .stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
+                .stop(fence, &Stop::Requested("replaced by a newer instance".to_owned()));
         }
         for claimed in passed.claimed {
             let wanted = claimed.claim.process;
@@ -220,10 +211,10 @@ impl Dispatcher {
         match step {
             CapacityStep::Keep | CapacityStep::Forget => {}
             CapacityStep::Drain => {
-                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots")
+                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots");
             }
             CapacityStep::Adopt => {
-                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}")
+                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}");
             }
         }
     }

@@ -14,5 +14,7 @@ pub mod leases;
 pub mod live;
 pub mod metrics;
 pub mod retention;
+#[cfg(test)]
+mod rig;
 pub mod runner;
 pub mod schedules;

@@ -48,6 +48,9 @@ impl<K: Key, R: Record> Table<K, R> {
     }
 }
 
+/// A row as bytes: key, value.
+pub type RawRow = (Vec<u8>, Vec<u8>);
+
 /// Reads. `Tx` and `ReadTx` differ only in the two raw calls.
 pub trait Rows {
     /// The bytes under `key`.
@@ -62,7 +65,7 @@ pub trait Rows {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    ) -> Result<Vec<RawRow>, StoreError>;
 
     /// The record under `key`.
     fn get<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K) -> Result<Option<R>, StoreError> {

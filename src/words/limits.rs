@@ -16,6 +16,8 @@ pub const OPERATION_MS: u64 = 5_000;
 pub const COMMIT_GRACE_MS: u64 = 5_000;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
 pub const PASS_PERIOD_MS: u64 = 1_000;
+/// How often an idle daemon writes that it is there.
+pub const LAST_SEEN_PERIOD_MS: u64 = 15_000;
 /// A fire later than this is missed, not late.
 pub const FIRE_LATE_MS: u64 = 10_000;
 /// The wall clock may run ahead of the boot clock by this much before expiry is held back.

@@ -91,6 +91,15 @@ fn waiting_slot_pools(rows: &mut impl Rows) -> Result<BTreeSet<SlotPoolName>, St
         .collect())
 }
 
+/// C1: none while the locks that prove daemons alive cannot be trusted.
+fn claimable_slot_pools(rows: &mut impl Rows, book: &Book) -> Result<BTreeSet<SlotPoolName>, StoreError> {
+    if book.locks_trusted {
+        waiting_slot_pools(rows)
+    } else {
+        Ok(BTreeSet::new())
+    }
+}
+
 /// Asks a snapshot what a pass would do.
 pub fn look(
     rows: &mut impl Rows,
@@ -102,7 +111,7 @@ pub fn look(
         work: maintain::is_due(rows, now, rules)?,
         ..Look::default()
     };
-    for name in waiting_slot_pools(rows)? {
+    for name in claimable_slot_pools(rows, book)? {
         match look_at(rows, book, &name, now, rules) {
             Ok((claims, work)) => {
                 look.claims += claims;
@@ -203,7 +212,7 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
             Err(error) => return Err(error.into()),
         }
     }
-    for name in waiting_slot_pools(tx)? {
+    for name in claimable_slot_pools(tx, book)? {
         match serve(tx, book, pass, &name, &mut free, &mut done) {
             Ok(()) => {}
             Err(Abort(error)) if error.is_row_fault() => done.unreadable.push((name.clone(), error)),

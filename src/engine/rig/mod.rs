@@ -1,0 +1,12 @@
+//! The rig: the engine's changes over a real store in a folder of its own, a clock that is set by hand, invented
+//! processes, several daemons, planned faults. Every rig ends with the check of the whole store.
+//!
+//! `stage` has the rig itself, `jobs` the small builders of a book; each other file holds the tests of one area.
+
+mod jobs;
+mod stage;
+
+mod crash_tests;
+mod fire_tests;
+mod lease_tests;
+mod queue_tests;
