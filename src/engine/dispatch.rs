@@ -189,7 +189,7 @@ impl Dispatcher {
     fn start(&self, claimed: Claimed, shim: Shim) {
         if let Some((entry, _)) = &claimed.slots {
             let label = SlotPoolLabel {
-                slot_pool: entry.slot_pool.to_string(),
+                slot_pool: self.engine.metrics.slot_pool_name(entry.slot_pool.as_str()),
             };
             let waited = claimed.claim.claimed_at.since(claimed.since);
             self.engine

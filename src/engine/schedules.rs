@@ -193,7 +193,7 @@ impl Scheduler {
 
     fn count(&self, name: &JobName, outcome: &str) {
         let label = JobOutcome {
-            job: name.to_string(),
+            job: self.engine.metrics.job_name(name.as_str()),
             outcome: outcome.to_owned(),
         };
         self.engine.metrics.fires.get_or_create(&label).inc();

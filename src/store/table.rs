@@ -128,6 +128,24 @@ pub trait Rows {
             })
             .collect())
     }
+
+    /// Like [`Rows::scan_back`], but each row is readable or not by itself.
+    fn scan_each_back<K: Key, R: Record, P: Key>(
+        &mut self,
+        table: &Table<K, R>,
+        prefix: &P,
+        before: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<EachRow<K, R>>, StoreError> {
+        let rows = self.raw_scan(table.index, &prefix.encode(), before, true, limit)?;
+        Ok(rows
+            .into_iter()
+            .map(|(key, value)| EachRow {
+                row: table.read_row(&key, &value),
+                key,
+            })
+            .collect())
+    }
 }
 
 /// One row of [`Rows::scan_each`].

@@ -82,3 +82,5 @@ pub const RECORD_BYTES_MAX: usize = 64 << 20;
 pub const WARM_SHIMS_MAX: usize = 4;
 /// Bytes of an envFile.
 pub const ENV_FILE_BYTES_MAX: u64 = 1 << 20;
+/// Values of one metrics label; more of them share `other`.
+pub const LABEL_VALUES_MAX: usize = 200;
