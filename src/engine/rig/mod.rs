@@ -7,6 +7,7 @@ mod jobs;
 mod stage;
 
 mod crash_tests;
+mod fault_tests;
 mod fire_tests;
 mod lease_tests;
 mod queue_tests;
