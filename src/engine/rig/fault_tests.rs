@@ -315,12 +315,11 @@ fn pool_unreadable_fails_closed() {
                 .collect();
             assert_eq!(names, ["p"], "{table}");
         }
+        // An index row whose key is whole leaves with its entry; everything else stays for a repair.
+        let kept = usize::from(table != "slot_due");
         let raw = rig.everything();
-        assert_eq!(
-            raw.iter().filter(|(_, _, value)| value == NOT_A_RECORD).count(),
-            1,
-            "{table}: bytes unchanged"
-        );
+        let spoiled = raw.iter().filter(|(_, _, value)| value == NOT_A_RECORD);
+        assert_eq!(spoiled.count(), kept, "{table}: bytes unchanged");
         rig.wait(Hunter::new(rig.engine.clone()).look()).unwrap();
     }
 }

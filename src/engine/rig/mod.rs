@@ -10,4 +10,5 @@ mod crash_tests;
 mod fault_tests;
 mod fire_tests;
 mod lease_tests;
+mod model_tests;
 mod queue_tests;
