@@ -73,7 +73,7 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
     };
     show.stderr(&loaded.warnings);
     let config = &loaded.config;
-    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.pools.len());
+    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.slot_pools.len());
     let root = config.state.path.as_path();
     let mut lines = vec![
         line(
