@@ -117,7 +117,14 @@ pub fn put_back(
             ..attempt.clone()
         });
         let event = EntryEvent::Finish(Some(reason::RUN_CANCELLED));
-        return close(tx, holder, &live, ended.as_ref(), &event, &Fact::Cancelled(sentence));
+        return close(
+            tx,
+            holder,
+            &live,
+            ended.as_ref(),
+            &event,
+            &Fact::Cancelled(sentence),
+        );
     }
     let mut both = advance::load(tx, holder.run, &holder.step)?;
     let entry = entry_of(tx, &live)?;
