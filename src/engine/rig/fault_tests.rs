@@ -56,15 +56,15 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
     }
 }
 
-fn remembered(number: u8) -> Option<Remembered> {
-    Some(Remembered {
+fn remembered(number: u8) -> Remembered {
+    Remembered {
         key: [number; 16],
         request: [7; 16],
         at: super::stage::BEGIN,
         status: 202,
         location: None,
         body: JsonText::parse("{}").unwrap(),
-    })
+    }
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn taken_operation_answers_with_its_result() {
 fn an_answer_that_does_not_come_is_unknown_and_may_be_asked_again() {
     let rig = quick(50, 100);
     let wish = Start {
-        remember: remembered(1),
+        remember: Some(remembered(1)),
         ..rig.wish("a", by_hand())
     };
     rig.engine

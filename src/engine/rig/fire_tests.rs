@@ -23,7 +23,7 @@ fn set_slots(rig: &Rig, slots: u32) {
 fn cut_and_raise_drain() {
     for (before, after) in [(4, 2), (3, 4)] {
         let rig = Rig::new(&[slot_pool("p", before)], &[job("a").on("p")]);
-        for _ in 0..before + 1 {
+        for _ in 0..=before {
             rig.start("a");
         }
         let mut claims = rig.pass().claimed;
@@ -190,9 +190,11 @@ fn refused_fire_recorded() {
     let rig = Rig::new(&[slot_pool_of("p", 1, 1), slot_pool("q", 1)], &plans);
     let at = |seconds: u64| BEGIN.plus(seconds * 1_000);
     rig.start("a");
-    let refused = |answer: Started, sentence: &str| match answer {
-        Started::Refused(refusal) => assert_eq!(refusal.to_string(), sentence),
-        other => panic!("{other:?}"),
+    let refused = |answer: Started, sentence: &str| {
+        let Started::Refused(refusal) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(refusal.to_string(), sentence);
     };
     refused(rig.fire("a", at(1)), "pool queue is full");
     rig.claim();
@@ -257,9 +259,8 @@ fn locks_untrusted() {
     let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p"), job("bare")]);
     let waits = rig.start("a");
     rig.edit_book(|book| book.locks_trusted = false);
-    let refusal = match rig.start("a") {
-        Started::Refused(refusal) => refusal,
-        other => panic!("{other:?}"),
+    let Started::Refused(refusal) = rig.start("a") else {
+        panic!("{}", rig.snapshot());
     };
     assert_eq!(
         refusal.to_string(),

@@ -1,9 +1,11 @@
 //! The rig: the engine's changes over a real store in a folder of its own, a clock that is set by hand, invented
 //! processes, several daemons, planned faults. Every rig ends with the check of the whole store.
 //!
-//! `stage` has the rig itself, `jobs` the small builders of a book; each other file holds the tests of one area.
+//! `stage` has the rig itself, `snapshot` what a test sees of its store, `jobs` the small builders of a book; each other
+//! file holds the tests of one area.
 
 mod jobs;
+mod snapshot;
 mod stage;
 
 mod crash_tests;

@@ -137,7 +137,15 @@ impl World<'_> {
                     self.rig.settle(&claimed, reason::DAEMON_DIED, true);
                 }
             }
-            other => self.happen_outside(other),
+            // A job that is not in the book has no start and no fire.
+            Event::Start { .. } | Event::Fire { .. } => {}
+            Event::CancelRun { .. }
+            | Event::StopJob { .. }
+            | Event::PauseSlotPool { .. }
+            | Event::Slots { .. }
+            | Event::Publish { .. }
+            | Event::Wait { .. }
+            | Event::Retire => self.happen_outside(event),
         }
     }
 

@@ -1,7 +1,6 @@
 //! The rig itself: one store, its clock, and daemons that hand it the engine's own changes.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
 use std::future::Future;
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -26,8 +25,6 @@ use crate::engine::changes::start::{self, Start, Started};
 use crate::engine::changes::{head, publish, settle};
 use crate::engine::core::{Engine, EngineParts};
 use crate::store::coordination::{HeldLock, StateDirectory};
-use crate::store::keys::Key;
-use crate::store::table::Table;
 use crate::store::tables as all;
 use crate::store::{
     Abort, ChangeError, FeedItem, ReadTx, Rows, Store, StoreError, StoreOptions, Tx, check, entries, runs,
@@ -457,117 +454,11 @@ impl Daemon {
     pub(super) fn told(&self, topic: &str) -> usize {
         self.feed().iter().filter(|item| item.topic == topic).count()
     }
-
-    /// The raw rows of one table.
-    pub(super) fn raw<K: Key, R>(&self, table: &Table<K, R>) -> Vec<(Vec<u8>, Vec<u8>)> {
-        self.read(|tx| tx.raw_scan(table.index(), &[], None, false, usize::MAX))
-    }
-
-    /// The raw rows of every table.
-    pub(super) fn everything(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
-        let tables = 0..=all::CHANGES.index();
-        let rows = |table| self.read(|tx| tx.raw_scan(table, &[], None, false, usize::MAX));
-        tables
-            .flat_map(|table| {
-                rows(table)
-                    .into_iter()
-                    .map(move |(key, value)| (table, key, value))
-            })
-            .collect()
-    }
-
-    /// The interesting tables as text, one line a row.
-    pub(super) fn snapshot(&self) -> String {
-        let mut text = String::new();
-        self.read(|tx| {
-            text.clear();
-            for row in tx.scan_each(&all::SLOT_POOLS, &(), None, usize::MAX)? {
-                match row.row {
-                    Ok(((_, name), state)) => {
-                        writeln!(
-                            text,
-                            "slot pool {name}: {} slots, draining to {:?}",
-                            state.stored_slots, state.draining_to
-                        )
-                    }
-                    Err(error) => writeln!(text, "slot pool: {error}"),
-                }
-                .unwrap();
-            }
-            for row in tx.scan_each(&all::SLOT_ENTRIES, &(), None, usize::MAX)? {
-                match row.row {
-                    Ok((_, entry)) => writeln!(text, "{}", entry_line(&entry)),
-                    Err(error) => writeln!(text, "entry: {error}"),
-                }
-                .unwrap();
-            }
-            for row in tx.scan_each(&all::RUNS, &(), None, usize::MAX)? {
-                match row.row {
-                    Ok((_, run)) => writeln!(text, "{}", run_line(&run)),
-                    Err(error) => writeln!(text, "run: {error}"),
-                }
-                .unwrap();
-            }
-            for (run, _, live) in runs::live(tx)? {
-                writeln!(
-                    text,
-                    "live {} {} fence {} on {}",
-                    number_of(run),
-                    live.job,
-                    live.claim.fence,
-                    live.claim.node
-                )
-                .unwrap();
-            }
-            for ((_, job, instant, _), fire) in tx.scan(&all::FIRES, &(), None, usize::MAX)? {
-                writeln!(text, "fire {job} +{}: {fire:?}", instant.since(BEGIN)).unwrap();
-            }
-            Ok(())
-        });
-        text
-    }
-}
-
-fn entry_line(entry: &SlotEntry) -> String {
-    let reason = entry
-        .state
-        .reason()
-        .map(|why| format!(" ({why})"))
-        .unwrap_or_default();
-    format!(
-        "entry {} {} of run {} in {}: {}{reason}, {} slots, priority {}, readmitted {}",
-        entry.seq,
-        entry.job,
-        number_of(entry.run),
-        entry.slot_pool,
-        entry.state.word(),
-        entry.slots,
-        entry.priority,
-        entry.readmitted
-    )
-}
-
-fn run_line(run: &Run) -> String {
-    let reason = run
-        .state
-        .reason()
-        .map(|why| format!(" ({why})"))
-        .unwrap_or_default();
-    format!(
-        "run {} {}: {}{reason}",
-        number_of(run.id),
-        run.definition,
-        run.state.word()
-    )
 }
 
 /// The rig's n-th run.
 pub(super) fn run_id(number: u64) -> RunId {
     RunId(u128::from(number).to_be_bytes())
-}
-
-fn number_of(run: RunId) -> u128 {
-    u128::from_be_bytes(run.0)
 }
 
 /// The usual machine.
@@ -599,10 +490,10 @@ pub(super) fn by_hand() -> Trigger {
 
 /// Entry and run of a start that waits.
 pub(super) fn queued(started: &Started) -> (EntryId, RunId) {
-    match started {
-        Started::Queued { entry, run } => (*entry, *run),
-        other => panic!("{other:?} does not wait"),
-    }
+    let Started::Queued { entry, run } = started else {
+        panic!("{started:?} does not wait");
+    };
+    (*entry, *run)
 }
 
 /// The holder of a claim.
