@@ -339,7 +339,10 @@ mod tests {
     fn a_label_has_no_more_values_than_it_may() {
         let metrics = Metrics::new();
         for number in 0..limits::LABEL_VALUES_MAX {
-            assert_eq!(metrics.job_name(&format!("job-{number}")), format!("job-{number}"));
+            assert_eq!(
+                metrics.job_name(&format!("job-{number}")),
+                format!("job-{number}")
+            );
         }
         assert_eq!(metrics.job_name("one more"), "other");
         assert_eq!(metrics.job_name("job-3"), "job-3");

@@ -34,7 +34,13 @@ pub(super) struct Problem {
 impl Problem {
     /// A problem with the code that its status usually has.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
-        Problem { status, code: code_of(status), detail: detail.into(), errors: Vec::new(), members: Map::new() }
+        Problem {
+            status,
+            code: code_of(status),
+            detail: detail.into(),
+            errors: Vec::new(),
+            members: Map::new(),
+        }
     }
 
     /// Another code than the usual one.
@@ -55,7 +61,10 @@ impl Problem {
             [one] => format!("{}: {}", one.pointer.trim_start_matches('/'), one.detail),
             many => format!("{} fields are invalid", many.len()),
         };
-        Problem { errors, ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail) }
+        Problem {
+            errors,
+            ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+        }
     }
 
     /// Nothing has that name.
@@ -119,7 +128,9 @@ fn sentence_of(fault: &FieldFault) -> String {
 fn title_of(code: &str) -> String {
     let words = code.to_ascii_lowercase().replace('_', " ");
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_ascii_uppercase().to_string() + letters.as_str()
+    })
 }
 
 fn code_of(status: StatusCode) -> &'static str {
@@ -143,7 +154,9 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         if self.status == StatusCode::SERVICE_UNAVAILABLE || self.status == StatusCode::TOO_MANY_REQUESTS {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response.extensions_mut().insert(self);
         response
@@ -163,7 +176,9 @@ impl From<ChangeError> for Problem {
     fn from(error: ChangeError) -> Problem {
         tracing::warn!(cause = %error, "a request could not change the store");
         match error {
-            ChangeError::Withdrawn | ChangeError::Failed(_) | ChangeError::Panicked(_) => Problem::unavailable(),
+            ChangeError::Withdrawn | ChangeError::Failed(_) | ChangeError::Panicked(_) => {
+                Problem::unavailable()
+            }
             ChangeError::Unknown => Problem::unavailable().member("outcome", "unknown"),
         }
     }
@@ -175,9 +190,14 @@ mod tests {
 
     #[test]
     fn a_document_has_the_shape_that_was_promised() {
-        let fault =
-            FieldFault { pointer: "/retries".to_owned(), code: "unknown", detail: "is not known".to_owned() };
-        let document = Problem::invalid(vec![fault]).with_sentence().document("/jobs/a/start", "01J");
+        let fault = FieldFault {
+            pointer: "/retries".to_owned(),
+            code: "unknown",
+            detail: "is not known".to_owned(),
+        };
+        let document = Problem::invalid(vec![fault])
+            .with_sentence()
+            .document("/jobs/a/start", "01J");
         let expected = serde_json::json!({
             "type": "urn:ductor:problem:invalid-argument", "title": "Invalid argument", "status": 422,
             "detail": "retries: is not known", "instance": "/jobs/a/start", "code": "INVALID_ARGUMENT",
@@ -191,7 +211,10 @@ mod tests {
     fn only_an_unknown_outcome_says_so() {
         let known = Problem::from(ChangeError::Withdrawn).document("/", "");
         let unknown = Problem::from(ChangeError::Unknown).document("/", "");
-        assert_eq!((known["status"].as_u64(), known.get("outcome")), (Some(503), None));
+        assert_eq!(
+            (known["status"].as_u64(), known.get("outcome")),
+            (Some(503), None)
+        );
         assert_eq!(unknown["outcome"], "unknown");
         assert_eq!(unknown["retryable"], true);
     }

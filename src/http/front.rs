@@ -28,12 +28,23 @@ const REQUEST_ID_BYTES_MAX: usize = 64;
 const SECURITY: [(HeaderName, HeaderValue); 5] = [
     (
         header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static("default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
+        HeaderValue::from_static(
+            "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+        ),
     ),
-    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    ),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
-    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
 ];
 
 /// The route that answered, as the metrics call it.
@@ -50,8 +61,11 @@ pub(super) async fn front(State(app): State<App>, request: Request, next: Next) 
         Ok(response) => response,
         Err(()) => {
             tracing::error!(request_id = %id, path = %instance, "a request ended in a defect");
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal defect; the log has it under the request id")
-                .into_response()
+            Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal defect; the log has it under the request id",
+            )
+            .into_response()
         }
     };
     let took = began.until(app.engine.now().boot);
@@ -66,12 +80,16 @@ pub(super) async fn front(State(app): State<App>, request: Request, next: Next) 
 }
 
 async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Option<String>) -> Response {
-    *readable_by = match app.origins.judge(request.method(), request.uri(), request.headers()) {
+    *readable_by = match app
+        .origins
+        .judge(request.method(), request.uri(), request.headers())
+    {
         Ok(origin) => origin,
         Err(Foreign::Host) => {
             app.engine.metrics.count_rejected("host");
             let status = StatusCode::MISDIRECTED_REQUEST;
-            return Problem::new(status, "this host is not on the list of server.allowedHosts").into_response();
+            return Problem::new(status, "this host is not on the list of server.allowedHosts")
+                .into_response();
         }
         Err(Foreign::Origin) => {
             app.engine.metrics.count_rejected("origin");
@@ -103,7 +121,11 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
     let announced = body.size_hint().lower();
     let too_large = || {
         app.engine.metrics.count_rejected("body");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body may have {max} bytes")).into_response()
+        Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the body may have {max} bytes"),
+        )
+        .into_response()
     };
     if announced > max as u64 {
         return too_large();
@@ -153,7 +175,9 @@ fn request_id(headers: &HeaderMap) -> String {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         (1..=REQUEST_ID_BYTES_MAX).contains(&text.len()) && text.bytes().all(letter)
     };
-    given.filter(is_id).map_or_else(ids::fresh_request_id, str::to_owned)
+    given
+        .filter(is_id)
+        .map_or_else(ids::fresh_request_id, str::to_owned)
 }
 
 /// Where there is a body, it is JSON: a form of another site can send no such type.
@@ -161,12 +185,19 @@ fn check_content_type(request: &Request) -> Result<(), Problem> {
     if request.body().is_end_stream() || request.body().size_hint().exact() == Some(0) {
         return Ok(());
     }
-    let given = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let given = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("");
     let essence = given.split(';').next().unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "a body needs `Content-Type: application/json`"))
+    Err(Problem::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "a body needs `Content-Type: application/json`",
+    ))
 }
 
 /// `/api/runs/ID:cancel` as `/api/runs/ID/~cancel`; `None` if there is no verb.
@@ -191,22 +222,29 @@ fn as_document(mut response: Response, instance: &str, id: &str) -> Response {
     let status = response.status();
     let problem = match response.extensions_mut().remove::<Problem>() {
         Some(problem) => problem,
-        None if status.is_client_error() || status.is_server_error() => {
-            Problem::new(status, status.canonical_reason().unwrap_or("refused").to_lowercase())
-        }
+        None if status.is_client_error() || status.is_server_error() => Problem::new(
+            status,
+            status.canonical_reason().unwrap_or("refused").to_lowercase(),
+        ),
         None => return response,
     };
     let document = problem.document(instance, id).to_string();
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_LENGTH);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
     *response.body_mut() = Body::from(document);
     response
 }
 
 /// Tells the front which route it was: only the router knows.
 pub(super) async fn note_route(request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().replace("/~", ":"));
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(|path| path.as_str().replace("/~", ":"));
     let mut response = next.run(request).await;
     if let Some(route) = route {
         response.extensions_mut().insert(Route(route));
@@ -215,28 +253,58 @@ pub(super) async fn note_route(request: Request, next: Next) -> Response {
 }
 
 fn count(app: &App, method: &Method, response: &Response, took_ms: u64) {
-    let route = response.extensions().get::<Route>().map_or("other", |route| route.0.as_str());
-    let known = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
-    let method = if known.contains(method) { method.as_str() } else { "other" };
-    let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    let route = response
+        .extensions()
+        .get::<Route>()
+        .map_or("other", |route| route.0.as_str());
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    let method = if known.contains(method) {
+        method.as_str()
+    } else {
+        "other"
+    };
+    let is_stream = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind == "text/event-stream");
     let seconds = (!is_stream).then(|| in_seconds(took_ms));
-    app.engine.metrics.count_request(route, method, response.status().as_u16(), seconds);
+    app.engine
+        .metrics
+        .count_request(route, method, response.status().as_u16(), seconds);
 }
 
 fn preflight() -> Response {
     let headers = [
-        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST, PUT, PATCH, DELETE"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, idempotency-key, if-match, x-request-id"),
+        (
+            header::ACCESS_CONTROL_ALLOW_METHODS,
+            "GET, HEAD, POST, PUT, PATCH, DELETE",
+        ),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, idempotency-key, if-match, x-request-id",
+        ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
 fn allow_reader(headers: &mut HeaderMap, origin: Option<&str>) {
-    let Some(Ok(origin)) = origin.map(HeaderValue::from_str) else { return };
+    let Some(Ok(origin)) = origin.map(HeaderValue::from_str) else {
+        return;
+    };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(header::VARY, HeaderValue::from_static("origin"));
-    let exposed = HeaderValue::from_static("x-request-id, location, idempotency-replayed, x-log-start, x-log-size, x-log-done");
+    let exposed = HeaderValue::from_static(
+        "x-request-id, location, idempotency-replayed, x-log-start, x-log-size, x-log-done",
+    );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
 
@@ -251,12 +319,28 @@ mod tests {
             assert_eq!(found.as_deref(), inner, "{outer}");
         };
         check("/api/runs/run_1:cancel", Some("/api/runs/run_1/~cancel"));
-        check("/api/runs/run_1:cancel?a=b:c", Some("/api/runs/run_1/~cancel?a=b:c"));
+        check(
+            "/api/runs/run_1:cancel?a=b:c",
+            Some("/api/runs/run_1/~cancel?a=b:c"),
+        );
         check("/api/runs:cancel_matching", Some("/api/runs/~cancel_matching"));
         check("/api/runs/a:b:cancel", Some("/api/runs/a:b/~cancel"));
-        for plain in ["/jobs/a:start", "/api/runs/run_1", "/api/runs/a:", "/api/runs/:cancel", "/api/runs/a:B1"] {
+        for plain in [
+            "/jobs/a:start",
+            "/api/runs/run_1",
+            "/api/runs/a:",
+            "/api/runs/:cancel",
+            "/api/runs/a:B1",
+        ] {
             check(plain, None);
         }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error() {
+        let fine = caught(async { StatusCode::OK.into_response() }).await;
+        assert_eq!(fine.map(|response| response.status()), Ok(StatusCode::OK));
+        assert!(caught(async { panic!("planned") }).await.is_err());
     }
 
     #[test]

@@ -45,7 +45,11 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
         HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
     };
     let sentence = blocked.map_or_else(|| ANY_MOMENT.to_owned(), |blocked| blocked.sentence(&view));
-    Ok(Head { id: entry.id, blocked, sentence })
+    Ok(Head {
+        id: entry.id,
+        blocked,
+        sentence,
+    })
 }
 
 /// `blockedBy` on the wire.
@@ -76,6 +80,9 @@ impl HeadMemory {
             Some(_) | None => now,
         };
         seen.insert(pool.clone(), (id, kind, since));
-        Some(Blocked { kind: kind.word(), since: since.to_string() })
+        Some(Blocked {
+            kind: kind.word(),
+            since: since.to_string(),
+        })
     }
 }

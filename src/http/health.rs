@@ -75,11 +75,20 @@ pub(super) async fn check(app: &App) {
     });
     let store = read.await.is_ok();
     let root = app.engine.directory.root().to_path_buf();
-    let space = tokio::task::spawn_blocking(move || FileSystem::of(&root).ok().map(|disk| disk.free_bytes)).await;
+    let space =
+        tokio::task::spawn_blocking(move || FileSystem::of(&root).ok().map(|disk| disk.free_bytes)).await;
     let (now, passes) = (app.engine.now().boot, app.engine.metrics.passes());
     let before = app.health.last();
-    let passes_moved = before.filter(|before| before.passes == passes).map_or(now, |before| before.passes_moved);
-    app.health.put(Report { at: now, store, free_bytes: space.ok().flatten(), passes, passes_moved });
+    let passes_moved = before
+        .filter(|before| before.passes == passes)
+        .map_or(now, |before| before.passes_moved);
+    app.health.put(Report {
+        at: now,
+        store,
+        free_bytes: space.ok().flatten(),
+        passes,
+        passes_moved,
+    });
 }
 
 /// Remembers since when each head is blocked. A slot pool that cannot be read is told elsewhere.
@@ -107,7 +116,12 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     let now = app.engine.now().boot;
     let last = app.health.last();
     let age_ms = last.map_or(0, |last| last.at.until(now));
-    let check = |name, ok: bool, detail: &str, age_ms| Check { name, ok, detail: detail.to_owned(), age_ms };
+    let check = |name, ok: bool, detail: &str, age_ms| Check {
+        name,
+        ok,
+        detail: detail.to_owned(),
+        age_ms,
+    };
     let fresh = last.filter(|_| age_ms <= STALE_MS);
     let low = app.config.state.low_disk_bytes;
     let store = match (last, fresh) {
@@ -127,9 +141,24 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     vec![
         check("store", fresh.is_some_and(|report| report.store), store, age_ms),
         check("disk", disk.0, &disk.1, age_ms),
-        check("locks", trusted, if trusted { "exclude" } else { "cannot be trusted" }, 0),
-        check("scheduler", passing, if passing { "passes" } else { "does not pass" }, age_ms),
-        check("drain", !draining, if draining { "draining" } else { "not draining" }, 0),
+        check(
+            "locks",
+            trusted,
+            if trusted { "exclude" } else { "cannot be trusted" },
+            0,
+        ),
+        check(
+            "scheduler",
+            passing,
+            if passing { "passes" } else { "does not pass" },
+            age_ms,
+        ),
+        check(
+            "drain",
+            !draining,
+            if draining { "draining" } else { "not draining" },
+            0,
+        ),
     ]
 }
 
@@ -148,9 +177,16 @@ struct Standing {
 /// 200 while the loops turn.
 pub(super) async fn live(State(app): State<App>) -> Result<Response, Problem> {
     if is_passing(&app, app.health.last(), app.engine.now().boot) {
-        return Ok(Json(Standing { status: "live", checks: None }).into_response());
+        return Ok(Json(Standing {
+            status: "live",
+            checks: None,
+        })
+        .into_response());
     }
-    Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "the scheduler does not pass any more"))
+    Err(Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the scheduler does not pass any more",
+    ))
 }
 
 /// 200 when work can be accepted and done.
@@ -158,13 +194,28 @@ pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, 
     let pairs = input::query(&uri, &["verbose"])?;
     let verbose = input::last(&pairs, "verbose").is_some_and(|value| value != "false");
     let checks = checks(&app);
-    let bad: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
+    let bad: Vec<&str> = checks
+        .iter()
+        .filter(|check| !check.ok)
+        .map(|check| check.name)
+        .collect();
     if bad.is_empty() {
         let checks = verbose.then_some(checks);
-        return Ok(Json(Standing { status: "ready", checks }).into_response());
+        return Ok(Json(Standing {
+            status: "ready",
+            checks,
+        })
+        .into_response());
     }
-    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {}", bad.join(", ")));
-    let shown = if verbose { serde_json::to_value(&checks).ok() } else { None };
+    let problem = Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        format!("not ready: {}", bad.join(", ")),
+    );
+    let shown = if verbose {
+        serde_json::to_value(&checks).ok()
+    } else {
+        None
+    };
     Err(match shown {
         Some(checks) => problem.member("checks", checks),
         None => problem,
@@ -187,5 +238,10 @@ pub(super) fn commit() -> &'static str {
 
 /// What this is.
 pub(super) async fn version() -> Json<Version> {
-    Json(Version { name: "ductor", version: VERSION, commit: commit(), schema: FORMAT })
+    Json(Version {
+        name: "ductor",
+        version: VERSION,
+        commit: commit(),
+        schema: FORMAT,
+    })
 }

@@ -12,16 +12,21 @@ pub(super) fn query(uri: &Uri, known: &[&str]) -> Result<Vec<(String, String)>, 
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
         .map_err(|_| Problem::unreadable("the query string cannot be read"))?;
     match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-        Some((name, _)) => {
-            Err(Problem::unreadable(format!("unknown query parameter `{name}`{}", did_you_mean(name, known))))
-        }
+        Some((name, _)) => Err(Problem::unreadable(format!(
+            "unknown query parameter `{name}`{}",
+            did_you_mean(name, known)
+        ))),
         None => Ok(pairs),
     }
 }
 
 /// The last value of a parameter.
 pub(super) fn last<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    pairs.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    pairs
+        .iter()
+        .rev()
+        .find(|(key, _)| key == name)
+        .map(|(_, value)| value.as_str())
 }
 
 /// A parameter that is a number inside a range.
@@ -29,10 +34,14 @@ pub(super) fn number<T>(pairs: &[(String, String)], name: &str, min: T, max: T) 
 where
     T: std::str::FromStr + PartialOrd + std::fmt::Display,
 {
-    let Some(text) = last(pairs, name) else { return Ok(None) };
+    let Some(text) = last(pairs, name) else {
+        return Ok(None);
+    };
     match text.parse::<T>() {
         Ok(value) if value >= min && value <= max => Ok(Some(value)),
-        Ok(_) | Err(_) => Err(Problem::unreadable(format!("`{name}` must be a number from {min} to {max}"))),
+        Ok(_) | Err(_) => Err(Problem::unreadable(format!(
+            "`{name}` must be a number from {min} to {max}"
+        ))),
     }
 }
 
@@ -45,11 +54,21 @@ pub(super) fn object(body: &[u8], known: &[&str]) -> Result<(Map<String, Value>,
     let value: Value = serde_json::from_str(text)
         .map_err(|error| Problem::unreadable(format!("the body is not JSON: {error}")))?;
     let Value::Object(fields) = value else {
-        return Err(Problem::invalid(vec![fault("", "type", "the body must be an object")]));
+        return Err(Problem::invalid(vec![fault(
+            "",
+            "type",
+            "the body must be an object",
+        )]));
     };
     let unknown = fields.keys().filter(|name| !known.contains(&name.as_str()));
     let faults = unknown
-        .map(|name| fault(name, "unknown_field", &format!("unknown field{}", did_you_mean(name, known))))
+        .map(|name| {
+            fault(
+                name,
+                "unknown_field",
+                &format!("unknown field{}", did_you_mean(name, known)),
+            )
+        })
         .collect();
     Ok((fields, faults))
 }
@@ -57,11 +76,18 @@ pub(super) fn object(body: &[u8], known: &[&str]) -> Result<(Map<String, Value>,
 /// A fault of a field of the body.
 pub(super) fn fault(field: &str, code: &'static str, detail: &str) -> FieldFault {
     let escaped = field.replace('~', "~0").replace('/', "~1");
-    FieldFault { pointer: format!("/{escaped}"), code, detail: detail.to_owned() }
+    FieldFault {
+        pointer: format!("/{escaped}"),
+        code,
+        detail: detail.to_owned(),
+    }
 }
 
 fn did_you_mean(name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|word| (strsim::damerau_levenshtein(name, word), word)).min();
+    let near = known
+        .iter()
+        .map(|word| (strsim::damerau_levenshtein(name, word), word))
+        .min();
     match near {
         Some((distance, word)) if distance <= 2 => format!("; did you mean `{word}`?"),
         Some(_) | None => String::new(),
@@ -70,11 +96,15 @@ fn did_you_mean(name: &str, known: &[&str]) -> String {
 
 /// The idempotency key of a request, if it has one.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
     let fits = |text: &&str| (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&text.len());
     match value.to_str().ok().filter(fits) {
         Some(text) => Ok(Some(text.to_owned())),
-        None => Err(Problem::unreadable("Idempotency-Key must have 1 to 128 printable ASCII characters")),
+        None => Err(Problem::unreadable(
+            "Idempotency-Key must have 1 to 128 printable ASCII characters",
+        )),
     }
 }
 

@@ -34,7 +34,12 @@ pub(super) struct Known {
 impl Known {
     /// Where it gets its slots.
     pub(super) fn slot_pool(&self) -> Option<&SlotPoolName> {
-        self.job.definition.main_step().slots.as_ref().map(|demand| &demand.slot_pool)
+        self.job
+            .definition
+            .main_step()
+            .slots
+            .as_ref()
+            .map(|demand| &demand.slot_pool)
     }
 }
 
@@ -177,7 +182,9 @@ fn schedule(job: &BookJob, now: Millis) -> Option<ScheduleView> {
     let mut next = Vec::new();
     let mut after = now.0;
     while job.definition.enabled && next.len() < NEXT_MAX {
-        let Some(instant) = schedule.next_after(after) else { break };
+        let Some(instant) = schedule.next_after(after) else {
+            break;
+        };
         next.push(Millis(instant).to_string());
         after = instant;
     }
@@ -195,7 +202,9 @@ fn demand(
     job: &BookJob,
     queues: &mut Queues,
 ) -> Result<(Option<DemandView>, bool), StoreError> {
-    let Some(demand) = &job.definition.main_step().slots else { return Ok((None, false)) };
+    let Some(demand) = &job.definition.main_step().slots else {
+        return Ok((None, false));
+    };
     let pool = &demand.slot_pool;
     if !queues.contains_key(pool) {
         let queue = match waiting_by_job(rows, pool) {
@@ -205,15 +214,22 @@ fn demand(
         };
         queues.insert(pool.clone(), queue);
     }
-    let Some(Ok(queue)) = queues.get(pool) else { return Ok((None, true)) };
+    let Some(Ok(queue)) = queues.get(pool) else {
+        return Ok((None, true));
+    };
     let queued = queue.get(name).copied().unwrap_or_default();
-    Ok((Some(DemandView { name: pool.clone(), slots: demand.slots, priority: demand.priority, queued }), false))
+    Ok((
+        Some(DemandView {
+            name: pool.clone(),
+            slots: demand.slots,
+            priority: demand.priority,
+            queued,
+        }),
+        false,
+    ))
 }
 
-fn waiting_by_job(
-    rows: &mut impl Rows,
-    pool: &SlotPoolName,
-) -> Result<BTreeMap<JobName, usize>, StoreError> {
+fn waiting_by_job(rows: &mut impl Rows, pool: &SlotPoolName) -> Result<BTreeMap<JobName, usize>, StoreError> {
     head::slot_pool(rows, pool)?;
     let mut by_job = BTreeMap::new();
     for (_, row) in entries::waiting(rows, pool, usize::MAX)? {
@@ -225,7 +241,9 @@ fn waiting_by_job(
 /// The newest run that can be read.
 fn last_run(rows: &mut impl Rows, job: &JobName) -> Result<Option<LastRun>, StoreError> {
     let newest = rows.scan_back(&JOB_RUNS, &(TENANT, job.clone()), None, 1)?;
-    let Some(((_, _, id), _)) = newest.into_iter().next() else { return Ok(None) };
+    let Some(((_, _, id), _)) = newest.into_iter().next() else {
+        return Ok(None);
+    };
     let run: Option<Run> = match rows.get(&RUNS, &(TENANT, id)) {
         Ok(run) => run,
         Err(error) if error.is_row_fault() => None,
@@ -247,7 +265,10 @@ pub(super) struct Cancelled {
 }
 
 /// Ends every instance of a job. One that left the configuration may still have some.
-pub(super) async fn cancel(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Cancelled>, Problem> {
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Path(name): Path<String>,
+) -> Result<Json<Cancelled>, Problem> {
     end(&app, name).await.map(Json).map_err(Problem::with_sentence)
 }
 
@@ -256,8 +277,13 @@ async fn end(app: &App, name: String) -> Result<Cancelled, Problem> {
     let is_known = app.engine.book().jobs.contains_key(&job);
     let stopped = desk::stop_job(&app.engine, job, PRINCIPAL.to_owned()).await?;
     match stopped.instances {
-        0 if is_known => Err(Problem::forbidden_by_state(format!("job '{name}' is not running"))),
+        0 if is_known => Err(Problem::forbidden_by_state(format!(
+            "job '{name}' is not running"
+        ))),
         0 => Err(not_found(&name)),
-        instances => Ok(Cancelled { cancelled: name, instances }),
+        instances => Ok(Cancelled {
+            cancelled: name,
+            instances,
+        }),
     }
 }

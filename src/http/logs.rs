@@ -36,8 +36,18 @@ pub(super) async fn find(app: &App, path: LogPath, pairs: &[(String, String)]) -
     let number: u32 = number_text.parse().map_err(|_| missing())?;
     let wanted = input::number(pairs, "fence", 0, u64::MAX)?;
     let for_read = step.clone();
-    let fence = app.engine.read(move |tx| newest_fence(tx, run, &for_read, number, wanted)).await?;
-    fence.map(|fence| Log { run, step, number, fence }).ok_or_else(missing)
+    let fence = app
+        .engine
+        .read(move |tx| newest_fence(tx, run, &for_read, number, wanted))
+        .await?;
+    fence
+        .map(|fence| Log {
+            run,
+            step,
+            number,
+            fence,
+        })
+        .ok_or_else(missing)
 }
 
 fn newest_fence(
@@ -47,11 +57,21 @@ fn newest_fence(
     number: u32,
     wanted: Option<u64>,
 ) -> Result<Option<u64>, StoreError> {
-    let ended = rows.scan_each(&ATTEMPTS, &(TENANT, run, step.clone(), number), None, limits::PAGE_MAX)?;
+    let ended = rows.scan_each(
+        &ATTEMPTS,
+        &(TENANT, run, step.clone(), number),
+        None,
+        limits::PAGE_MAX,
+    )?;
     let ended = ended.into_iter().filter_map(|each| Some(each.row.ok()?.0.4));
     let live = rows.get(&LIVE_ATTEMPTS, &(TENANT, run, step.clone()))?;
-    let live = live.filter(|live| live.number == number).map(|live| live.claim.fence);
-    Ok(ended.chain(live).filter(|fence| wanted.is_none_or(|wanted| wanted == *fence)).max())
+    let live = live
+        .filter(|live| live.number == number)
+        .map(|live| live.claim.fence);
+    Ok(ended
+        .chain(live)
+        .filter(|fence| wanted.is_none_or(|wanted| wanted == *fence))
+        .max())
 }
 
 /// True while the claim of a log is held: more may come.
@@ -68,7 +88,10 @@ pub(super) async fn piece(app: &App, log: &Log, offset: i64, limit: u64) -> Resu
     let read = tokio::task::spawn_blocking(move || logs::read(&path, offset, limit)).await;
     let failed = |error: StoreError| {
         tracing::warn!(cause = %error, "a log could not be read");
-        Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, "the log cannot be read right now")
+        Problem::new(
+            axum::http::StatusCode::SERVICE_UNAVAILABLE,
+            "the log cannot be read right now",
+        )
     };
     match read {
         Ok(read) => read.map_err(failed),
@@ -85,13 +108,22 @@ pub(super) async fn read(State(app): State<App>, path: LogPath, uri: Uri) -> Res
     // Asked before the bytes are read, so that "done" never hides a line that came in between.
     let live = is_live(&app, &log).await?;
     let piece = piece(&app, &log, offset, limit.min(limits::LOG_CHUNK_MAX)).await?;
-    let name = format!("attachment; filename=\"{}-{}-{}.log\"", log.run, log.number, log.fence);
+    let name = format!(
+        "attachment; filename=\"{}-{}-{}.log\"",
+        log.run, log.number, log.fence
+    );
     let mut response = piece.bytes.into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
     headers.extend(HeaderValue::from_str(&name).map(|name| (header::CONTENT_DISPOSITION, name)));
     headers.insert("x-log-start", HeaderValue::from(piece.start));
     headers.insert("x-log-size", HeaderValue::from(piece.size));
-    headers.insert("x-log-done", HeaderValue::from_static(if live { "false" } else { "true" }));
+    headers.insert(
+        "x-log-done",
+        HeaderValue::from_static(if live { "false" } else { "true" }),
+    );
     Ok(response)
 }

@@ -31,7 +31,10 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<NodeVie
     let engine = app.engine.clone();
     let data = app.engine.read(move |tx| {
         let nodes = all(tx)?;
-        Ok(nodes.iter().map(|(name, record)| view(&engine, name, record)).collect())
+        Ok(nodes
+            .iter()
+            .map(|(name, record)| view(&engine, name, record))
+            .collect())
     });
     Ok(Json(Data { data: data.await? }))
 }
@@ -39,7 +42,11 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<NodeVie
 /// The nodes that the store knows.
 pub(super) fn all(rows: &mut impl Rows) -> Result<Vec<(NodeName, NodeRecord)>, StoreError> {
     let found = rows.scan_each(&NODES, &(), None, limits::PAGE_MAX)?;
-    Ok(found.into_iter().filter_map(|each| each.row.ok()).map(|((name,), record)| (name, record)).collect())
+    Ok(found
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|((name,), record)| (name, record))
+        .collect())
 }
 
 /// A free lock is what proves a daemon dead; this one holds its own.

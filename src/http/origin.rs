@@ -33,7 +33,11 @@ impl Origins {
     pub(super) fn new(address: SocketAddr, server: &ServerConfig) -> Origins {
         let port = address.port();
         let mut hosts = if address.ip().is_loopback() {
-            vec![format!("localhost:{port}"), format!("127.0.0.1:{port}"), format!("[::1]:{port}")]
+            vec![
+                format!("localhost:{port}"),
+                format!("127.0.0.1:{port}"),
+                format!("[::1]:{port}"),
+            ]
         } else {
             vec![address.to_string()]
         };
@@ -41,17 +45,29 @@ impl Origins {
             hosts.push(address.to_string());
         }
         if port == 80 {
-            let bare: Vec<String> = hosts.iter().filter_map(|host| host.strip_suffix(":80").map(str::to_owned)).collect();
+            let bare: Vec<String> = hosts
+                .iter()
+                .filter_map(|host| host.strip_suffix(":80").map(str::to_owned))
+                .collect();
             hosts.extend(bare);
         }
         let public_origin = server.public_url.as_deref().and_then(origin_of);
-        if let Some((_, host)) = public_origin.as_deref().and_then(|origin| origin.split_once("://")) {
+        if let Some((_, host)) = public_origin
+            .as_deref()
+            .and_then(|origin| origin.split_once("://"))
+        {
             hosts.push(host.to_owned());
         }
         hosts.extend(server.allowed_hosts.iter().map(|host| host.to_ascii_lowercase()));
         let allowed = server.allowed_origins.iter().filter(|origin| *origin != "null");
-        let allowed = allowed.map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect();
-        Origins { hosts, public_origin, allowed }
+        let allowed = allowed
+            .map(|origin| origin.trim_end_matches('/').to_ascii_lowercase())
+            .collect();
+        Origins {
+            hosts,
+            public_origin,
+            allowed,
+        }
     }
 
     /// Judges the headers of a request; `Ok` carries the foreign origin that may read the answer.
@@ -63,23 +79,36 @@ impl Origins {
     ) -> Result<Option<String>, Foreign> {
         let host = self.host(uri, headers).ok_or(Foreign::Host)?;
         let Some(origin) = headers.get(header::ORIGIN) else {
-            return if is_welcome_fetch(method, uri, headers) { Ok(None) } else { Err(Foreign::Origin) };
+            return if is_welcome_fetch(method, uri, headers) {
+                Ok(None)
+            } else {
+                Err(Foreign::Origin)
+            };
         };
         let origin = origin.to_str().unwrap_or("null").to_ascii_lowercase();
         let is_one = headers.get_all(header::ORIGIN).iter().count() == 1;
-        let is_own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")) == Some(&host)
+        let is_own = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"))
+            == Some(&host)
             || self.public_origin.as_deref() == Some(&origin);
         if is_one && is_own {
             return Ok(None);
         }
-        if is_one && self.allowed.contains(&origin) { Ok(Some(origin)) } else { Err(Foreign::Origin) }
+        if is_one && self.allowed.contains(&origin) {
+            Ok(Some(origin))
+        } else {
+            Err(Foreign::Origin)
+        }
     }
 
     /// The host of a request, if it is one of ours.
     fn host(&self, uri: &Uri, headers: &HeaderMap) -> Option<String> {
         let mut named = headers.get_all(header::HOST).iter();
         let host = named.next()?.to_str().ok()?.to_ascii_lowercase();
-        let in_line = uri.authority().map(|authority| authority.as_str().to_ascii_lowercase());
+        let in_line = uri
+            .authority()
+            .map(|authority| authority.as_str().to_ascii_lowercase());
         let agrees = in_line.is_none_or(|authority| authority == host);
         (named.next().is_none() && agrees && self.knows(&host)).then_some(host)
     }
@@ -141,16 +170,34 @@ mod tests {
         for host in ["localhost:8470", "127.0.0.1:8470", "[::1]:8470", "LOCALHOST:8470"] {
             check("127.0.0.1:8470", host, true);
         }
-        for host in ["jobs.example.com", "jobs.example.com:443", "inner", "inner:1", "other:99"] {
+        for host in [
+            "jobs.example.com",
+            "jobs.example.com:443",
+            "inner",
+            "inner:1",
+            "other:99",
+        ] {
             check("127.0.0.1:8470", host, true);
         }
-        for host in ["localhost", "localhost:8471", "evil.example", "evil.example:8470", "other", "127.0.0.1", "[::1]", ""] {
+        for host in [
+            "localhost",
+            "localhost:8471",
+            "evil.example",
+            "evil.example:8470",
+            "other",
+            "127.0.0.1",
+            "[::1]",
+            "",
+        ] {
             check("127.0.0.1:8470", host, false);
         }
         check("10.0.0.5:80", "10.0.0.5", true);
         check("10.0.0.5:80", "localhost:80", false);
         assert_eq!(judge(&server, "127.0.0.1:8470", &[]), Err(Foreign::Host));
-        assert_eq!(judge(&server, "127.0.0.1:8470", &[("host", "inner"), ("host", "evil")]), Err(Foreign::Host));
+        assert_eq!(
+            judge(&server, "127.0.0.1:8470", &[("host", "inner"), ("host", "evil")]),
+            Err(Foreign::Host)
+        );
     }
 
     #[test]
@@ -166,12 +213,25 @@ mod tests {
         };
         check("http://127.0.0.1:8470", Ok(None));
         check("https://jobs.example.com", Ok(None));
-        check("https://board.example.com", Ok(Some("https://board.example.com".to_owned())));
-        for origin in ["null", "http://127.0.0.1", "http://localhost:8470", "https://evil.example", "ftp://127.0.0.1:8470"] {
+        check(
+            "https://board.example.com",
+            Ok(Some("https://board.example.com".to_owned())),
+        );
+        for origin in [
+            "null",
+            "http://127.0.0.1",
+            "http://localhost:8470",
+            "https://evil.example",
+            "ftp://127.0.0.1:8470",
+        ] {
             check(origin, Err(Foreign::Origin));
         }
         let fetch = |site: &str| {
-            judge(&server, "127.0.0.1:8470", &[("host", "127.0.0.1:8470"), ("sec-fetch-site", site)])
+            judge(
+                &server,
+                "127.0.0.1:8470",
+                &[("host", "127.0.0.1:8470"), ("sec-fetch-site", site)],
+            )
         };
         assert_eq!(fetch("same-origin"), Ok(None));
         assert_eq!(fetch("none"), Ok(None));

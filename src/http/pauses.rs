@@ -29,7 +29,11 @@ pub(super) struct PauseView {
 
 impl PauseView {
     pub(super) fn of(pause: &Pause) -> PauseView {
-        PauseView { until: pause.until.map(|at| at.to_string()), note: pause.note.clone(), by: pause.by.clone() }
+        PauseView {
+            until: pause.until.map(|at| at.to_string()),
+            note: pause.note.clone(),
+            by: pause.by.clone(),
+        }
     }
 }
 
@@ -95,7 +99,11 @@ pub(super) async fn resume_pool(
 
 fn no_fields(body: &[u8]) -> Result<(), Problem> {
     let (_, faults) = input::object(body, &[])?;
-    if faults.is_empty() { Ok(()) } else { Err(Problem::invalid(faults)) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::invalid(faults))
+    }
 }
 
 fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Problem> {
@@ -111,7 +119,11 @@ fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Pr
         }
     };
     if faults.is_empty() {
-        Ok(Pause { until, by: PRINCIPAL.to_owned(), note })
+        Ok(Pause {
+            until,
+            by: PRINCIPAL.to_owned(),
+            note,
+        })
     } else {
         Err(Problem::invalid(faults))
     }
@@ -127,11 +139,17 @@ fn end_of(
     match (given("durationSeconds"), given("until")) {
         (None, None) => default_ms.map(|ms| now.plus(ms)),
         (Some(_), Some(_)) => {
-            faults.push(input::fault("until", "conflict", "give either `durationSeconds` or `until`"));
+            faults.push(input::fault(
+                "until",
+                "conflict",
+                "give either `durationSeconds` or `until`",
+            ));
             None
         }
         (Some(seconds), None) => {
-            let seconds = seconds.as_u64().filter(|seconds| (1..=limits::PAUSE_SECONDS_MAX).contains(seconds));
+            let seconds = seconds
+                .as_u64()
+                .filter(|seconds| (1..=limits::PAUSE_SECONDS_MAX).contains(seconds));
             if seconds.is_none() {
                 let detail = format!("must be a whole number from 1 to {}", limits::PAUSE_SECONDS_MAX);
                 faults.push(input::fault("durationSeconds", "out_of_range", &detail));
@@ -139,9 +157,16 @@ fn end_of(
             seconds.map(|seconds| now.plus(seconds * 1_000))
         }
         (None, Some(until)) => {
-            let until = until.as_str().and_then(parse_instant).filter(|until| *until > now);
+            let until = until
+                .as_str()
+                .and_then(parse_instant)
+                .filter(|until| *until > now);
             if until.is_none() {
-                faults.push(input::fault("until", "out_of_range", "must be an RFC 3339 instant in the future"));
+                faults.push(input::fault(
+                    "until",
+                    "out_of_range",
+                    "must be an RFC 3339 instant in the future",
+                ));
             }
             until
         }

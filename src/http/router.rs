@@ -7,7 +7,9 @@ use axum::routing::{get, post};
 
 use super::app::App;
 use super::error::Problem;
-use super::{config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status, tail};
+use super::{
+    config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status, tail,
+};
 
 /// The whole face.
 pub fn router(app: App) -> Router {
@@ -30,8 +32,14 @@ pub fn router(app: App) -> Router {
         .route("/api/runs", get(run_list::list))
         .route("/api/runs/{run}", get(runs::show))
         .route("/api/runs/{run}/~cancel", post(runs::cancel))
-        .route("/api/runs/{run}/steps/{step}/attempts/{attempt}/log", get(logs::read))
-        .route("/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", get(tail::follow))
+        .route(
+            "/api/runs/{run}/steps/{step}/attempts/{attempt}/log",
+            get(logs::read),
+        )
+        .route(
+            "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail",
+            get(tail::follow),
+        )
         // The daemon.
         .route("/api/status", get(status::show))
         .route("/api/config", get(config::show))
@@ -45,9 +53,14 @@ pub fn router(app: App) -> Router {
         .route_layer(from_fn(front::note_route))
         .fallback(async || Problem::not_found("there is nothing at this path"))
         .method_not_allowed_fallback(async || {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not know this method")
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this path does not know this method",
+            )
         })
         .with_state(app.clone());
     // The front must see a request before it is routed, so it stands around a router of its own.
-    Router::new().fallback_service(routes).layer(from_fn_with_state(app, front::front))
+    Router::new()
+        .fallback_service(routes)
+        .layer(from_fn_with_state(app, front::front))
 }

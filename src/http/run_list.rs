@@ -20,7 +20,14 @@ use crate::words::names::JobName;
 const TENANT: TenantId = TenantId::DEFAULT;
 /// Rows looked at for one page: a filter that matches nothing must not walk the whole table.
 const SCANNED_MAX: usize = 5_000;
-const STATES: &[&str] = &["pending", "running", "succeeded", "failed", "cancelled", "skipped"];
+const STATES: &[&str] = &[
+    "pending",
+    "running",
+    "succeeded",
+    "failed",
+    "cancelled",
+    "skipped",
+];
 
 #[derive(Debug, Serialize)]
 pub(super) struct RunPage {
@@ -52,12 +59,18 @@ impl Filter {
     fn of(pairs: &[(String, String)]) -> Result<Filter, Problem> {
         let job = input::last(pairs, "job").map(JobName::new).transpose();
         let job = job.map_err(|error| Problem::unreadable(format!("`job`: {error}")))?;
-        let mut states: Vec<String> =
-            pairs.iter().filter(|(name, _)| name == "state").map(|(_, value)| value.clone()).collect();
+        let mut states: Vec<String> = pairs
+            .iter()
+            .filter(|(name, _)| name == "state")
+            .map(|(_, value)| value.clone())
+            .collect();
         states.sort_unstable();
         states.dedup();
         match states.iter().find(|state| !STATES.contains(&state.as_str())) {
-            Some(_) => Err(Problem::unreadable(format!("`state` must be one of {}", STATES.join(", ")))),
+            Some(_) => Err(Problem::unreadable(format!(
+                "`state` must be one of {}",
+                STATES.join(", ")
+            ))),
             None => Ok(Filter { job, states }),
         }
     }
@@ -74,7 +87,9 @@ impl Filter {
 
     fn place(&self, cursor: &str) -> Result<RunId, Problem> {
         let (id, digest) = cursor.split_at_checked(32).unwrap_or_default();
-        let id = id.parse::<EntryId>().map_err(|_| Problem::unreadable("`cursor` is not one of this list"))?;
+        let id = id
+            .parse::<EntryId>()
+            .map_err(|_| Problem::unreadable("`cursor` is not one of this list"))?;
         if digest != ids::hex(&self.digest()[..4]) {
             return Err(Problem::unreadable("`cursor` belongs to another filter"));
         }
@@ -89,7 +104,14 @@ impl Filter {
 
 /// Runs by pages.
 pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<RunPage>, Problem> {
-    let known = ["job", "state", "page_size", "cursor", "pagination.page_size", "pagination.cursor"];
+    let known = [
+        "job",
+        "state",
+        "page_size",
+        "cursor",
+        "pagination.page_size",
+        "pagination.cursor",
+    ];
     let mut pairs = input::query(&uri, &known)?;
     for (name, _) in &mut pairs {
         if let Some(short) = name.strip_prefix("pagination.") {
@@ -98,8 +120,12 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<RunPag
     }
     let filter = Filter::of(&pairs)?;
     let size = input::number(&pairs, "page_size", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_DEFAULT);
-    let before = input::last(&pairs, "cursor").map(|cursor| filter.place(cursor)).transpose()?;
-    Ok(Json(app.engine.read(move |tx| page(tx, &filter, before, size)).await?))
+    let before = input::last(&pairs, "cursor")
+        .map(|cursor| filter.place(cursor))
+        .transpose()?;
+    Ok(Json(
+        app.engine.read(move |tx| page(tx, &filter, before, size)).await?,
+    ))
 }
 
 fn page(
@@ -116,7 +142,10 @@ fn page(
         for (id, run) in chunk {
             if data.len() == size || scanned == SCANNED_MAX {
                 let next_cursor = before.map(|last| filter.cursor(last));
-                return Ok(RunPage { data, pagination: Pagination { next_cursor } });
+                return Ok(RunPage {
+                    data,
+                    pagination: Pagination { next_cursor },
+                });
             }
             scanned += 1;
             before = Some(id);
@@ -124,13 +153,19 @@ fn page(
                 Some(run) if filter.matches(&run) => data.push(Listed::Run(RunView::of(&run))),
                 Some(_) => {}
                 None if filter.states.is_empty() => {
-                    data.push(Listed::Unreadable { id: id.to_string(), state: "unreadable" });
+                    data.push(Listed::Unreadable {
+                        id: id.to_string(),
+                        state: "unreadable",
+                    });
                 }
                 None => {}
             }
         }
         if is_last {
-            return Ok(RunPage { data, pagination: Pagination { next_cursor: None } });
+            return Ok(RunPage {
+                data,
+                pagination: Pagination { next_cursor: None },
+            });
         }
     }
 }

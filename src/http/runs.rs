@@ -61,8 +61,12 @@ impl RunView {
             state: run.state.word(),
             reason: run.state.reason().map(str::to_owned),
             trigger: match &run.trigger {
-                Trigger::Schedule { instant } => TriggerView::Schedule { scheduled_at: instant.to_string() },
-                Trigger::Manual { principal } => TriggerView::Manual { principal: principal.clone() },
+                Trigger::Schedule { instant } => TriggerView::Schedule {
+                    scheduled_at: instant.to_string(),
+                },
+                Trigger::Manual { principal } => TriggerView::Manual {
+                    principal: principal.clone(),
+                },
             },
             node: run.node.as_ref().map(ToString::to_string),
             created_at: run.created_at.to_string(),
@@ -144,7 +148,11 @@ impl EndingView {
             EndingCause::Cancelled => "cancelled",
             EndingCause::Replaced => "replaced",
         };
-        EndingView { cause, at: ending.at.to_string(), by: ending.by.clone() }
+        EndingView {
+            cause,
+            at: ending.at.to_string(),
+            by: ending.by.clone(),
+        }
     }
 }
 
@@ -183,11 +191,20 @@ pub(super) async fn show(
     let id = id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
-    found.map(|data| Json(Data { data })).ok_or_else(|| not_found(&text))
+    found
+        .map(|data| Json(Data { data }))
+        .ok_or_else(|| not_found(&text))
 }
 
-fn detail(rows: &mut impl Rows, book: &Book, id: RunId, now: Millis) -> Result<Option<RunDetail>, StoreError> {
-    let Some(run) = runs::by_id(rows, id)? else { return Ok(None) };
+fn detail(
+    rows: &mut impl Rows,
+    book: &Book,
+    id: RunId,
+    now: Millis,
+) -> Result<Option<RunDetail>, StoreError> {
+    let Some(run) = runs::by_id(rows, id)? else {
+        return Ok(None);
+    };
     let mut steps = Vec::new();
     let mut waiting_reason = None;
     for ((_, _, name), state) in rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
@@ -196,7 +213,12 @@ fn detail(rows: &mut impl Rows, book: &Book, id: RunId, now: Millis) -> Result<O
         steps.push(step_view(rows, id, &name, &state)?);
     }
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
-    Ok(Some(RunDetail { run: RunView::of(&run), poisoned, waiting_reason, steps }))
+    Ok(Some(RunDetail {
+        run: RunView::of(&run),
+        poisoned,
+        waiting_reason,
+        steps,
+    }))
 }
 
 fn step_view(
@@ -208,9 +230,10 @@ fn step_view(
     let ended = rows.scan(&ATTEMPTS, &(TENANT, run, name.clone()), None, limits::PAGE_MAX)?;
     let live = rows.get(&LIVE_ATTEMPTS, &(TENANT, run, name.clone()))?;
     let queue_id = match &state.phase {
-        StepPhase::Queued { entry, .. } | StepPhase::Running { entry: Some(entry), .. } => {
-            entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string())
-        }
+        StepPhase::Queued { entry, .. }
+        | StepPhase::Running {
+            entry: Some(entry), ..
+        } => entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string()),
         StepPhase::Running { entry: None, .. }
         | StepPhase::Ready { .. }
         | StepPhase::Succeeded { .. }
@@ -226,7 +249,10 @@ fn step_view(
         deaths: state.deaths,
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
-        attempts: ended.iter().map(|((_, _, _, number, fence), row)| AttemptView::of(*number, *fence, row)).collect(),
+        attempts: ended
+            .iter()
+            .map(|((_, _, _, number, fence), row)| AttemptView::of(*number, *fence, row))
+            .collect(),
     })
 }
 
@@ -256,7 +282,9 @@ fn waiting(
     match &step.phase {
         StepPhase::Ready { .. } => {
             let ready = rows.get(&READY_STEPS, &(TENANT, run, step.step.clone()))?;
-            let elsewhere = ready.and_then(|ready| ready.node).filter(|node| *node != book.node);
+            let elsewhere = ready
+                .and_then(|ready| ready.node)
+                .filter(|node| *node != book.node);
             Ok(Some(match elsewhere {
                 Some(node) => plain("node", format!("Waiting for node {node}")),
                 None => plain("ready", ANY_MOMENT.to_owned()),
@@ -272,7 +300,13 @@ fn waiting(
 }
 
 fn plain(code: &'static str, text: String) -> Waiting {
-    Waiting { code, text, pool: None, queue_id: None, position: None }
+    Waiting {
+        code,
+        text,
+        pool: None,
+        queue_id: None,
+        position: None,
+    }
 }
 
 fn waiting_for_slots(
@@ -281,7 +315,9 @@ fn waiting_for_slots(
     seq: u64,
     now: Millis,
 ) -> Result<Option<Waiting>, StoreError> {
-    let Some(entry) = entries::by_seq(rows, seq)? else { return Ok(None) };
+    let Some(entry) = entries::by_seq(rows, seq)? else {
+        return Ok(None);
+    };
     let head = head::of(rows, book, &entry.slot_pool, now)?;
     let place = slots::place_of(rows, &entry)?;
     let (code, text) = match head.filter(|head| head.id == entry.id) {
@@ -324,9 +360,16 @@ pub(super) async fn cancel(
         RunCancelled::Ended => "cancelled",
         RunCancelled::Ending(_) => "ending",
         RunCancelled::AlreadyEnded(state) => {
-            return Err(Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state));
+            return Err(
+                Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
+            );
         }
         RunCancelled::NotFound => return Err(not_found(&text)),
     };
-    Ok(Json(Data { data: CancelledRun { id: id.to_string(), state } }))
+    Ok(Json(Data {
+        data: CancelledRun {
+            id: id.to_string(),
+            state,
+        },
+    }))
 }

@@ -14,7 +14,10 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves until `stop`. Streams say `bye` and end.
 pub async fn serve(listener: TcpListener, app: App, stop: CancellationToken) {
-    let app = App { stop: stop.clone(), ..app };
+    let app = App {
+        stop: stop.clone(),
+        ..app
+    };
     let checks = tokio::spawn(health::watch(app.clone()));
     let until = stop.clone().cancelled_owned();
     let server = axum::serve(listener, router(app)).with_graceful_shutdown(until);

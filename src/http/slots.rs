@@ -30,7 +30,9 @@ const ENTRY_NOT_FOUND: &str = "queue entry not found";
 
 /// The configured slot pool of that name.
 pub(super) fn find(book: &Book, name: &str) -> Result<SlotPoolName, Problem> {
-    let known = SlotPoolName::new(name).ok().filter(|name| book.slot_pools.contains_key(name));
+    let known = SlotPoolName::new(name)
+        .ok()
+        .filter(|name| book.slot_pools.contains_key(name));
     known.ok_or_else(|| Problem::not_found(format!("pool '{name}' not found")))
 }
 
@@ -124,7 +126,9 @@ impl EntryView {
     }
 
     fn waiting(entry: &SlotEntry, place: usize, head: Option<&Head>) -> EntryView {
-        let reason = head.filter(|head| head.id == entry.id).map_or(BEHIND, |head| head.sentence.as_str());
+        let reason = head
+            .filter(|head| head.id == entry.id)
+            .map_or(BEHIND, |head| head.sentence.as_str());
         EntryView {
             position: Some(place + 1),
             waiting_reason: Some(reason.to_owned()),
@@ -191,7 +195,10 @@ async fn read(app: &App, names: Vec<SlotPoolName>, shown: Shown) -> Result<Vec<P
     let app = app.clone();
     let views = engine.read(move |tx| {
         let (book, now) = (app.engine.book(), app.engine.now().wall);
-        names.iter().map(|name| view(tx, &app, &book, name, shown, now)).collect()
+        names
+            .iter()
+            .map(|name| view(tx, &app, &book, name, shown, now))
+            .collect()
     });
     Ok(views.await?)
 }
@@ -217,7 +224,10 @@ fn view(
             (Some(list), count)
         }
     };
-    let pause = state.as_ref().and_then(|state| state.paused.as_ref()).filter(|pause| pause.holds_at(now));
+    let pause = state
+        .as_ref()
+        .and_then(|state| state.paused.as_ref())
+        .filter(|pause| pause.holds_at(now));
     Ok(PoolView {
         name: name.clone(),
         slots,
@@ -243,7 +253,10 @@ fn all_entries(
     let mut running = Vec::new();
     for (seq, row) in entries::running(rows, name)? {
         if let Some(entry) = entries::by_seq(rows, seq)? {
-            running.push((entry.state.claim().map(|claim| claim.claimed_at), EntryView::of(&entry, Some(&row))));
+            running.push((
+                entry.state.claim().map(|claim| claim.claimed_at),
+                EntryView::of(&entry, Some(&row)),
+            ));
         }
     }
     running.sort_by_key(|(at, _)| *at);
@@ -255,7 +268,12 @@ fn all_entries(
             list.push(EntryView::waiting(&entry, place, head));
         }
     }
-    let closed = rows.scan_back(&SLOT_CLOSED, &(TENANT, name.clone()), None, limits::CLOSED_KEPT_MAX)?;
+    let closed = rows.scan_back(
+        &SLOT_CLOSED,
+        &(TENANT, name.clone()),
+        None,
+        limits::CLOSED_KEPT_MAX,
+    )?;
     for (_, row) in closed {
         if let Some(entry) = entries::by_seq(rows, row.seq)? {
             list.push(EntryView::of(&entry, None));
@@ -276,7 +294,10 @@ pub(super) async fn show_entry(
         }
         let id: EntryId = key.parse().map_err(|_| Problem::not_found(ENTRY_NOT_FOUND))?;
         let (book, now) = (app.engine.book(), app.engine.now().wall);
-        let found = app.engine.read(move |tx| entry_view(tx, &book, &pool, id, now)).await?;
+        let found = app
+            .engine
+            .read(move |tx| entry_view(tx, &book, &pool, id, now))
+            .await?;
         found.ok_or_else(|| Problem::not_found(ENTRY_NOT_FOUND))
     };
     work.await.map(Json).map_err(Problem::with_sentence)
@@ -290,7 +311,9 @@ fn entry_view(
     now: Millis,
 ) -> Result<Option<EntryView>, StoreError> {
     admission_head::slot_pool(rows, pool)?;
-    let Some(entry) = entries::by_id(rows, id)?.filter(|entry| entry.slot_pool == *pool) else { return Ok(None) };
+    let Some(entry) = entries::by_id(rows, id)?.filter(|entry| entry.slot_pool == *pool) else {
+        return Ok(None);
+    };
     match &entry.state {
         EntryState::Queued { .. } => {
             let head = head::of(rows, book, pool, now)?;
@@ -310,7 +333,10 @@ fn entry_view(
 /// How many entries stand before a waiting one.
 pub(super) fn place_of(rows: &mut impl Rows, entry: &SlotEntry) -> Result<usize, StoreError> {
     let waiting = entries::waiting(rows, &entry.slot_pool, usize::MAX)?;
-    Ok(waiting.iter().position(|(_, row)| row.seq == entry.seq).unwrap_or(waiting.len()))
+    Ok(waiting
+        .iter()
+        .position(|(_, row)| row.seq == entry.seq)
+        .unwrap_or(waiting.len()))
 }
 
 #[derive(Debug, Serialize)]
@@ -329,10 +355,13 @@ pub(super) async fn cancel_entry(
         let pool = SlotPoolName::new(&name).map_err(|_| missing())?;
         let id: EntryId = key.parse().map_err(|_| missing())?;
         match desk::cancel_entry(&app.engine, pool, id).await? {
-            EntryCancelled::Cancelled => Ok(CancelledEntry { id: key.clone(), state: "cancelled" }),
-            EntryCancelled::NotWaiting => {
-                Err(Problem::forbidden_by_state("only waiting entries can be cancelled"))
-            }
+            EntryCancelled::Cancelled => Ok(CancelledEntry {
+                id: key.clone(),
+                state: "cancelled",
+            }),
+            EntryCancelled::NotWaiting => Err(Problem::forbidden_by_state(
+                "only waiting entries can be cancelled",
+            )),
             EntryCancelled::NotFound => Err(missing()),
         }
     };

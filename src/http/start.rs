@@ -47,7 +47,9 @@ pub(super) async fn start(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    begin(&app, &name, &headers, &body).await.map_err(Problem::with_sentence)
+    begin(&app, &name, &headers, &body)
+        .await
+        .map_err(Problem::with_sentence)
 }
 
 async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Result<Response, Problem> {
@@ -62,7 +64,9 @@ async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Resul
         };
     }
     let run = RunId::fresh();
-    let entry = ticket.as_ref().map_or_else(EntryId::random, |ticket| ticket.entry);
+    let entry = ticket
+        .as_ref()
+        .map_or_else(EntryId::random, |ticket| ticket.entry);
     let remember = ticket.map(|ticket| ticket.remember(app, &known, entry, run));
     let wish = ManualStart {
         name: known.name.clone(),
@@ -90,10 +94,16 @@ fn checked_fields(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     let (fields, mut faults) = input::object(body, &["retries"])?;
     match fields.get("retries") {
         None | Some(Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => faults.push(input::fault("retries", "unsupported", "is not supported yet")),
+        Some(Value::Bool(true)) => {
+            faults.push(input::fault("retries", "unsupported", "is not supported yet"))
+        }
         Some(_) => faults.push(input::fault("retries", "type", "must be true or false")),
     }
-    if faults.is_empty() { Ok(fields) } else { Err(Problem::invalid(faults)) }
+    if faults.is_empty() {
+        Ok(fields)
+    } else {
+        Err(Problem::invalid(faults))
+    }
 }
 
 /// A request that carries an idempotency key.
@@ -132,7 +142,9 @@ async fn replay_only(app: &App, ticket: &Ticket, known: &Known) -> Result<Respon
     let key = ticket.key;
     let found = app.engine.read(move |tx| {
         let tenant = TenantId::DEFAULT;
-        let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(tenant, DigestKey(key)))? else { return Ok(None) };
+        let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(tenant, DigestKey(key)))? else {
+            return Ok(None);
+        };
         tx.get(&REMEMBERED, &(tenant, seq))
     });
     match found.await? {
@@ -147,10 +159,22 @@ fn answer(known: &Known, entry: Option<EntryId>, run: RunId) -> (StatusCode, Opt
     let (status, location, body) = match (known.slot_pool(), entry) {
         (Some(pool), Some(entry)) => {
             let location = format!("/pools/{}/queue/{entry}", input::segment(pool.as_str()));
-            let body = Accepted::Queued { queued: name, queue_id: entry.to_string(), pool: pool.as_str(), run_id };
+            let body = Accepted::Queued {
+                queued: name,
+                queue_id: entry.to_string(),
+                pool: pool.as_str(),
+                run_id,
+            };
             (StatusCode::ACCEPTED, Some(location), JsonText::of(&body))
         }
-        (_, _) => (StatusCode::OK, None, JsonText::of(&Accepted::Started { started: name, run_id })),
+        (_, _) => (
+            StatusCode::OK,
+            None,
+            JsonText::of(&Accepted::Started {
+                started: name,
+                run_id,
+            }),
+        ),
     };
     (status, location, body.expect("an answer is plain data"))
 }
@@ -163,7 +187,9 @@ fn accepted(known: &Known, entry: Option<EntryId>, run: RunId) -> Response {
 fn replayed(before: &Remembered) -> Response {
     let status = StatusCode::from_u16(before.status).unwrap_or(StatusCode::OK);
     let mut response = respond(status, before.location.as_deref(), &before.body);
-    response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
+    response
+        .headers_mut()
+        .insert("idempotency-replayed", HeaderValue::from_static("true"));
     response
 }
 
@@ -181,7 +207,10 @@ fn disabled(known: &Known) -> Problem {
 }
 
 fn key_reused() -> Problem {
-    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "Idempotency-Key was used for another request")
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "Idempotency-Key was used for another request",
+    )
 }
 
 fn refused(refusal: &SlotRefusal) -> Problem {

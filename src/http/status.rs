@@ -125,7 +125,9 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         node: app.engine.node.to_string(),
         started_at: app.started_at.to_string(),
         uptime_seconds: now.since(app.started_at) / 1_000,
-        state_directory: root.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        state_directory: root
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         verdict: verdict(&checks, &seen),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
@@ -140,7 +142,9 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
 
 fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
     let mut pools = Vec::with_capacity(book.slot_pools.len());
-    let mut waiting = rows.raw_scan(READY_STEPS.index(), &[], None, false, usize::MAX)?.len() as u64;
+    let mut waiting = rows
+        .raw_scan(READY_STEPS.index(), &[], None, false, usize::MAX)?
+        .len() as u64;
     for name in book.slot_pools.keys() {
         let numbers = match pool_numbers(rows, book, name, now) {
             Ok(numbers) => Some(numbers),
@@ -148,19 +152,35 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
             Err(error) => return Err(error),
         };
         waiting += numbers.as_ref().map_or(0, |numbers| numbers.queued);
-        pools.push(PoolSummary { name: name.to_string(), readable: numbers.is_some(), numbers });
+        pools.push(PoolSummary {
+            name: name.to_string(),
+            readable: numbers.is_some(),
+            numbers,
+        });
     }
     let (failed_last_24h, failed_is_lower_bound) = failed_since(rows, now)?;
     let running = runs::live(rows)?.len();
     let poisoned = rows.scan_each_back(&POISONED_RUNS, &(TENANT,), None, limits::PAGE_DEFAULT)?;
-    let poisoned = poisoned.into_iter().filter_map(|each| each.row.ok()).map(|((_, run), row)| PoisonedView {
-        run_id: run.to_string(),
-        job: row.job.to_string(),
-        step: row.step.to_string(),
-        at: row.at.to_string(),
-    });
-    let counts = Counts { running, waiting, failed_last_24h, failed_is_lower_bound };
-    Ok(Seen { counts, poisoned: poisoned.collect(), pools })
+    let poisoned = poisoned
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|((_, run), row)| PoisonedView {
+            run_id: run.to_string(),
+            job: row.job.to_string(),
+            step: row.step.to_string(),
+            at: row.at.to_string(),
+        });
+    let counts = Counts {
+        running,
+        waiting,
+        failed_last_24h,
+        failed_is_lower_bound,
+    };
+    Ok(Seen {
+        counts,
+        poisoned: poisoned.collect(),
+        pools,
+    })
 }
 
 fn pool_numbers(
@@ -171,13 +191,19 @@ fn pool_numbers(
 ) -> Result<PoolNumbers, StoreError> {
     let state = head::slot_pool(rows, name)?;
     let slots = head::stored_slots(state.as_ref(), book, name);
-    let paused = state.as_ref().and_then(|state| state.paused.as_ref()).is_some_and(|pause| pause.holds_at(now));
+    let paused = state
+        .as_ref()
+        .and_then(|state| state.paused.as_ref())
+        .is_some_and(|pause| pause.holds_at(now));
     Ok(PoolNumbers {
         slots,
         used: entries::used_slots(rows, name)?,
         queued: entries::waiting_count(rows, name)?,
         paused,
-        draining: book.slot_pools.get(name).is_some_and(|configured| configured.slots != slots),
+        draining: book
+            .slot_pools
+            .get(name)
+            .is_some_and(|configured| configured.slots != slots),
     })
 }
 
@@ -211,13 +237,27 @@ fn next_fires(book: &Book, now: Millis) -> Vec<FireView> {
         .collect();
     fires.sort_unstable();
     fires.truncate(NEXT_FIRES_MAX);
-    fires.into_iter().map(|(at, job)| FireView { job: job.to_owned(), at: Millis(at).to_string() }).collect()
+    fires
+        .into_iter()
+        .map(|(at, job)| FireView {
+            job: job.to_owned(),
+            at: Millis(at).to_string(),
+        })
+        .collect()
 }
 
 fn verdict(checks: &[health::Check], seen: &Seen) -> String {
-    let bad: Vec<&str> = checks.iter().filter(|check| !check.ok).map(|check| check.name).collect();
-    let unreadable: Vec<&str> =
-        seen.pools.iter().filter(|pool| !pool.readable).map(|pool| pool.name.as_str()).collect();
+    let bad: Vec<&str> = checks
+        .iter()
+        .filter(|check| !check.ok)
+        .map(|check| check.name)
+        .collect();
+    let unreadable: Vec<&str> = seen
+        .pools
+        .iter()
+        .filter(|pool| !pool.readable)
+        .map(|pool| pool.name.as_str())
+        .collect();
     let counts = seen.counts;
     if bad == ["drain"] {
         return format!("Draining: {} still running, nothing new starts.", counts.running);
@@ -229,7 +269,10 @@ fn verdict(checks: &[health::Check], seen: &Seen) -> String {
         return format!("Slot pools that cannot be read: {}.", unreadable.join(", "));
     }
     if !seen.poisoned.is_empty() {
-        return format!("{} runs were given up because daemons died with them.", seen.poisoned.len());
+        return format!(
+            "{} runs were given up because daemons died with them.",
+            seen.poisoned.len()
+        );
     }
     let work = format!("{} running, {} waiting", counts.running, counts.waiting);
     match counts.failed_last_24h {

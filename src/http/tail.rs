@@ -71,7 +71,10 @@ pub(super) async fn follow(
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &["offset", "fence"])?;
     let asked = input::number(&pairs, "offset", i64::MIN, i64::MAX)?.unwrap_or(0);
-    let resumed = match headers.get("last-event-id").map(|value| value.to_str().map(str::parse::<u64>)) {
+    let resumed = match headers
+        .get("last-event-id")
+        .map(|value| value.to_str().map(str::parse::<u64>))
+    {
         None => None,
         Some(Ok(Ok(offset))) => Some(offset),
         Some(_) => return Err(Problem::unreadable("`Last-Event-ID` must be a byte offset")),
@@ -79,14 +82,29 @@ pub(super) async fn follow(
     let log = logs::find(&app, path, &pairs).await?;
     let offset = resumed.map_or(asked, |offset| i64::try_from(offset).unwrap_or(i64::MAX));
     let at = logs::piece(&app, &log, offset, 0).await?.start;
-    let too_many = || Problem::new(StatusCode::TOO_MANY_REQUESTS, format!("{STREAMS_MAX} streams are open already"));
+    let too_many = || {
+        Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            format!("{STREAMS_MAX} streams are open already"),
+        )
+    };
     let seat = Seat::take(&app.streams).ok_or_else(too_many)?;
     let size = app.engine.live.get(log.fence).map(|live| live.log_size);
-    let follower = Follower { app, log, at, size, waiting: VecDeque::new(), ended: false, _seat: seat };
+    let follower = Follower {
+        app,
+        log,
+        at,
+        size,
+        waiting: VecDeque::new(),
+        ended: false,
+        _seat: seat,
+    };
     let first = stream::once(async { Ok(Event::default().retry(RETRY).comment("ductor")) });
     let rest = stream::unfold(follower, Follower::next);
     let events = futures_util::StreamExt::chain(first, rest);
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+        .into_response())
 }
 
 impl Follower {
@@ -117,15 +135,26 @@ impl Follower {
     async fn look(&mut self) -> bool {
         // Asked before the bytes are read: an end that was seen is an end of everything.
         let live = logs::is_live(&self.app, &self.log).await;
-        let Ok(offset) = i64::try_from(self.at) else { return false };
-        let Ok(piece) = logs::piece(&self.app, &self.log, offset, PIECE_MAX).await else { return false };
+        let Ok(offset) = i64::try_from(self.at) else {
+            return false;
+        };
+        let Ok(piece) = logs::piece(&self.app, &self.log, offset, PIECE_MAX).await else {
+            return false;
+        };
         let is_rest = piece.start + piece.bytes.len() as u64 == piece.size;
         let over = matches!(live, Ok(false)) && is_rest;
-        let whole = if over { piece.bytes.len() } else { whole_letters(&piece.bytes) };
+        let whole = if over {
+            piece.bytes.len()
+        } else {
+            whole_letters(&piece.bytes)
+        };
         if whole > 0 {
             let text = String::from_utf8_lossy(&piece.bytes[..whole]).into_owned();
             let event = Event::default().id((self.at + whole as u64).to_string());
-            if let Ok(event) = event.json_data(Piece { offset: self.at, text }) {
+            if let Ok(event) = event.json_data(Piece {
+                offset: self.at,
+                text,
+            }) {
                 self.waiting.push_back(event);
             }
             self.at += whole as u64;
@@ -139,7 +168,9 @@ impl Follower {
     async fn wait(&mut self) {
         let stop = self.app.stop.clone();
         let grown = async {
-            let Some(size) = &mut self.size else { return std::future::pending().await };
+            let Some(size) = &mut self.size else {
+                return std::future::pending().await;
+            };
             if size.changed().await.is_err() {
                 // The file is whole; the record of its end is looked for.
                 std::future::pending::<()>().await;
