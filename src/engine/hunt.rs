@@ -347,7 +347,12 @@ pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
             None => None,
             Some(entry) => {
                 let key = (TenantId::DEFAULT, entry.slot_pool.clone(), entry.seq);
-                rows.get(&SLOT_RUNNING, &key)?
+                match rows.get(&SLOT_RUNNING, &key) {
+                    Ok(row) => row,
+                    // Its slot pool cannot be read: nothing of it is touched before a repair, the others go on.
+                    Err(error) if error.is_row_fault() => continue,
+                    Err(error) => return Err(error),
+                }
             }
         };
         found.push(Found {

@@ -139,10 +139,11 @@ fn enter_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
     )
 }
 
+/// Reads before it writes: a count that cannot be read has changed nothing.
 fn leave_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
+    let count = waiting_count(tx, &entry.slot_pool)?.saturating_sub(1);
     tx.remove(&SLOT_WAITING, &waiting_key(entry))?;
     tx.remove(&SLOT_DUE, &due_key(entry))?;
-    let count = waiting_count(tx, &entry.slot_pool)?.saturating_sub(1);
     tx.put(
         &SLOT_WAITING_COUNT,
         &(TENANT, entry.slot_pool.clone()),

@@ -15,6 +15,8 @@ pub mod coordination;
 pub mod entries;
 mod error;
 mod feed;
+#[cfg(test)]
+mod golden;
 mod handle;
 pub mod keys;
 pub mod logs;

@@ -1,7 +1,8 @@
 //! The two kinds of transaction: a snapshot to read from, and the writer's own.
 
 use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTable, Table as RawTable, TableDefinition, WriteTransaction,
+    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table as RawTable, TableDefinition,
+    WriteTransaction,
 };
 
 use super::codec::{self, Record};
@@ -36,6 +37,15 @@ impl ReadTx {
             transaction,
             tables: NAMES.iter().map(|_| None).collect(),
         }
+    }
+
+    /// Rows of all tables.
+    pub fn count_rows(&mut self) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        for index in 0..NAMES.len() {
+            rows += self.table(index)?.len()?;
+        }
+        Ok(rows)
     }
 
     fn table(&mut self, index: usize) -> Result<&ReadOnlyTable<Bytes, Bytes>, StoreError> {

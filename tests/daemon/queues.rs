@@ -22,15 +22,10 @@ fn forbid_waits_in_pool() {
     let daemon = Builder::at(&place).start();
     let first = run_id(&start(&daemon, "solo"));
     let second = run_id(&start(&daemon, "solo"));
-    let waiting = daemon.wait("the second to wait", || {
-        entries(&daemon, "p", "queued")
-            .into_iter()
-            .find(|entry| entry["waitingReason"].is_string())
+    daemon.wait("the second to wait for the first", || {
+        let waiting = entries(&daemon, "p", "queued");
+        (waiting.first()?["waitingReason"] == "waiting for concurrency admission").then_some(())
     });
-    assert_eq!(
-        waiting["waitingReason"], "waiting for concurrency admission",
-        "{waiting}"
-    );
     assert_eq!(ended(&daemon, &first)["state"], "succeeded");
     assert_eq!(ended(&daemon, &second)["state"], "succeeded");
     assert_eq!(lines(&place, "marks"), ["b", "e", "b", "e"]);
@@ -147,7 +142,7 @@ fn queue_deadline_without_traffic_on_the_binary() {
 #[test]
 fn a_changed_capacity_drains_over_a_restart() {
     let text =
-        "pools: {p: {slots: SLOTS}}\njobs:\n  - {name: a, pool: p, command: 'sleep 30', killTimeout: 1}\n";
+        "shutdown: {drainTimeout: 0.1}\npools: {p: {slots: SLOTS}}\njobs:\n  - {name: a, pool: p, command: 'sleep 30', killTimeout: 1}\n";
     let place = place_with(&text.replace("SLOTS", "1"));
     let daemon = Builder::at(&place).start();
     let first = run_id(&start(&daemon, "a"));
@@ -156,10 +151,7 @@ fn a_changed_capacity_drains_over_a_restart() {
     });
     daemon.post("/pools/p/pause", &json!({})).expect_status(200);
     let waiting = run_id(&start(&daemon, "a"));
-    place.write_config(&format!(
-        "{}shutdown: {{drainTimeout: 0.1}}\n",
-        text.replace("SLOTS", "3")
-    ));
+    place.write_config(&text.replace("SLOTS", "3"));
     let daemon = daemon.restart();
     let refused = daemon.post("/jobs/a/start", &json!({}));
     assert_eq!(refused.status, 409, "{refused:?}");

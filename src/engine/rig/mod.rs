@@ -7,6 +7,8 @@ mod jobs;
 mod stage;
 
 mod crash_tests;
+mod fault_tests;
 mod fire_tests;
 mod lease_tests;
+mod model_tests;
 mod queue_tests;
