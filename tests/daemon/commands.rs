@@ -190,7 +190,10 @@ fn live_log_follow() {
     let flood = ended(&daemon, &run_id(&start(&daemon, "flood")));
     assert_eq!(flood["state"], "succeeded");
     let followed = daemon.cli(&["run", "logs", &id]);
-    assert_eq!(followed.stdout, "first line\nsecond line\n", "{followed:?}");
+    assert_eq!(
+        (followed.stdout.as_str(), followed.stderr.as_str()),
+        ("first line\n", "second line\n")
+    );
 }
 
 #[test]

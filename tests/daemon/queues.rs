@@ -141,8 +141,7 @@ fn queue_deadline_without_traffic_on_the_binary() {
 
 #[test]
 fn a_changed_capacity_drains_over_a_restart() {
-    let text =
-        "shutdown: {drainTimeout: 0.1}\npools: {p: {slots: SLOTS}}\njobs:\n  - {name: a, pool: p, command: 'sleep 30', killTimeout: 1}\n";
+    let text = "shutdown: {drainTimeout: 0.1}\npools: {p: {slots: SLOTS}}\njobs:\n  - {name: a, pool: p, command: 'sleep 30', killTimeout: 1}\n";
     let place = place_with(&text.replace("SLOTS", "1"));
     let daemon = Builder::at(&place).start();
     let first = run_id(&start(&daemon, "a"));

@@ -6,6 +6,7 @@ use super::support::{Builder, Daemon, Place, Response};
 use super::ways::{ended, entries, run_id, start};
 
 const CONFIG: &str = concat!(
+    "shutdown: {drainTimeout: 0.1}\n",
     "pools: {p: {slots: 1, maxQueued: 1}, other: {slots: 1}}\njobs:\n",
     "  - {name: pooled, pool: p, command: 'sleep 30', killTimeout: 1}\n",
     "  - {name: plain, command: 'true'}\n",

@@ -155,7 +155,8 @@ fn refuse(source: &Source, home: &[String], target: &[String], is_macro: bool) -
 fn refuse_in_engine(home: &[String], target: &[String]) -> Option<String> {
     let (mine, other) = (home.get(1)?, target.get(1)?);
     // The rig tests every engine, so it may name them all.
-    let apart = home[0] == "engine" && mine != "rig" && mine != other && !ENGINE_SEAMS.contains(&other.as_str());
+    let apart =
+        home[0] == "engine" && mine != "rig" && mine != other && !ENGINE_SEAMS.contains(&other.as_str());
     apart.then(|| {
         format!("engine `{mine}` names engine `{other}`; engines talk through the store and the feed (ENGINE_SEAMS)")
     })
