@@ -492,7 +492,9 @@ fn every_record_has_golden_bytes() {
     assert!(names.len() >= 22, "{names:?}");
     for name in names {
         assert!(
-            GOLDEN.lines().any(|golden| golden.split(" | ").next() == Some(name)),
+            GOLDEN
+                .lines()
+                .any(|golden| golden.split(" | ").next() == Some(name)),
             "{name} has no golden bytes"
         );
     }

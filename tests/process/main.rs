@@ -11,7 +11,5 @@
 
 mod group;
 mod launch;
-mod memory;
-mod orphans;
 mod output;
 mod workshop;
