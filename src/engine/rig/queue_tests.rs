@@ -255,6 +255,22 @@ fn replace_in_pool() {
 }
 
 #[test]
+fn replace_without_slot_pool() {
+    let rig = Rig::new(&[], &[job("a").policy(ConcurrencyPolicy::Replace)]);
+    rig.start("a");
+    let first = rig.claim();
+    rig.start("a");
+    let passed = rig.pass();
+    assert_eq!(
+        (passed.replaced, passed.claimed.len()),
+        (vec![first.claim.fence], 0)
+    );
+    assert!(rig.pass().replaced.is_empty(), "it was asked once, that is enough");
+    rig.complete(&first, Outcome::Cancelled);
+    assert_eq!(rig.pass().claimed.len(), 1);
+}
+
+#[test]
 fn p1_open_slots_below_zero() {
     // A cut below what is in use: nothing overflows, nothing is claimed, the number of used slots is the truth.
     let rig = Rig::new(&[slot_pool("p", 4)], &[job("a").on("p")]);
