@@ -1,52 +1,139 @@
-//! The words of the command line.
+//! The words of the command line. Those of one noun stand in the file of that noun.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::{doctor, jobs, nodes, runs, slots, status};
+
+const EXAMPLES: &str = "\
+Examples:
+  ductor serve                        run the daemon; the first line it prints is the dashboard's address
+  ductor status                       is all well, what runs, what comes next
+  ductor job ls                       all jobs
+  ductor job start backup --follow    start one and watch its output
+  ductor run ls --where 'state:failed since:1h'
+  ductor slots ls                     who holds slots and who waits
+
+`ductor COMMAND --help` has the details. Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found,
+4 not allowed, 5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out, 130 interrupted.";
+
 /// Clears units of work on one machine: scheduled jobs, slot pools, durable runs.
 #[derive(Debug, Parser)]
-#[command(name = "ductor", version, disable_help_subcommand = true)]
-pub struct Arguments {
+#[command(
+    name = "ductor",
+    version,
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 110,
+    after_help = EXAMPLES
+)]
+pub(super) struct Arguments {
+    /// What every command takes.
+    #[command(flatten)]
+    pub(super) global: Global,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(super) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub(super) struct Global {
+    /// Where the daemon is.
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "DUCTOR_SERVER",
+        default_value = "http://127.0.0.1:8470",
+        hide_env_values = true
+    )]
+    pub(super) server: String,
+    /// Print the API's answer as JSON; errors too.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Print data only: no titles, hints or remarks.
+    #[arg(long, short, global = true)]
+    pub(super) quiet: bool,
+    /// No colours (also: NO_COLOR=1).
+    #[arg(long, global = true)]
+    pub(super) no_color: bool,
+    /// Times in UTC instead of this machine's zone.
+    #[arg(long, global = true)]
+    pub(super) utc: bool,
+    /// Give up after this long (30s, 5m) with exit code 124.
+    #[arg(long, global = true, value_name = "TIME", value_parser = super::times::read_length)]
+    pub(super) timeout: Option<u64>,
 }
 
 /// A command.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(super) enum Command {
     /// Run the daemon.
     Serve(ServeArguments),
+    /// Is all well? What runs, what waits, what comes next.
+    Status,
+    /// One word for a container's health check.
+    Health(status::HealthArguments),
+    /// The version of this program and of the daemon.
+    Version,
+    /// Jobs: list, start, stop, pause.
+    #[command(subcommand)]
+    Job(jobs::JobCommand),
+    /// Slot pools: who holds slots, who waits.
+    #[command(subcommand)]
+    Slots(slots::SlotsCommand),
+    /// Runs: what happened, what is happening, and why.
+    #[command(subcommand)]
+    Run(runs::RunCommand),
+    /// Daemons of this state directory.
+    #[command(subcommand)]
+    Node(nodes::NodeCommand),
+    /// The configuration that the daemon works with.
+    #[command(subcommand)]
+    Config(nodes::ConfigCommand),
+    /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
+    Doctor(doctor::DoctorArguments),
 }
 
 /// Where the configuration is and what is laid over it.
-#[derive(Debug, Clone, Args)]
-pub struct ConfigArguments {
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct ConfigArguments {
     /// Configuration file, or a directory of them [env: DUCTOR_CONFIG].
     #[arg(long, value_name = "PATH")]
-    pub config: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
     /// State directory [env: DUCTOR_STATE_DIR].
     #[arg(long, value_name = "DIR")]
-    pub state_dir: Option<String>,
+    pub(super) state_dir: Option<String>,
 }
 
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  ductor serve                                  ./ductor.yaml or the usual places, and its state directory
+  ductor serve --config jobs.d --listen 127.0.0.1:9000
+
+SIGTERM or Ctrl-C: no new work, running commands are waited for; a second one ends them and they will run again.";
+
 /// Arguments of `serve`.
-#[derive(Debug, Clone, Args)]
-pub struct ServeArguments {
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(super) struct ServeArguments {
     /// Configuration and state directory.
     #[command(flatten)]
-    pub config: ConfigArguments,
+    pub(super) config: ConfigArguments,
     /// Address to listen on [env: DUCTOR_LISTEN].
     #[arg(long, value_name = "ADDRESS")]
-    pub listen: Option<String>,
+    pub(super) listen: Option<String>,
     /// Name of this daemon [env: DUCTOR_NODE].
     #[arg(long, value_name = "NAME")]
-    pub node: Option<String>,
+    pub(super) node: Option<String>,
     /// Level, or filters like `info,ductor::store=debug` [env: DUCTOR_LOG].
     #[arg(long, value_name = "LEVEL")]
-    pub log: Option<String>,
+    pub(super) log: Option<String>,
     /// pretty or json [env: DUCTOR_LOG_FORMAT].
     #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<String>,
+    pub(super) log_format: Option<String>,
 }

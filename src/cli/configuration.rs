@@ -10,13 +10,13 @@ use super::args::{ConfigArguments, ServeArguments};
 
 /// A configuration that may be used, with where it came from.
 #[derive(Debug)]
-pub struct Loaded {
+pub(super) struct Loaded {
     /// The configuration.
-    pub config: Config,
+    pub(super) config: Config,
     /// The file or folder.
-    pub path: PathBuf,
+    pub(super) path: PathBuf,
     /// Warnings, rendered; empty = none.
-    pub warnings: String,
+    pub(super) warnings: String,
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -38,7 +38,7 @@ fn overrides(serve: &ServeArguments) -> Overrides {
 }
 
 /// Loads the configuration for a daemon; the error is the text to print.
-pub fn load(serve: &ServeArguments) -> Result<Loaded, String> {
+pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
     let paint = if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         Paint::Coloured
     } else {
@@ -76,12 +76,9 @@ pub fn load(serve: &ServeArguments) -> Result<Loaded, String> {
 }
 
 /// The same for a command that takes only the place of the configuration.
-pub fn load_for_tool(arguments: &ConfigArguments) -> Result<Loaded, String> {
+pub(super) fn load_for_tool(arguments: &ConfigArguments) -> Result<Loaded, String> {
     load(&ServeArguments {
         config: arguments.clone(),
-        listen: None,
-        node: None,
-        log: None,
-        log_format: None,
+        ..ServeArguments::default()
     })
 }

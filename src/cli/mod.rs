@@ -1,9 +1,38 @@
-//! The command line: one file per command. A thin client of the HTTP API, save for what works without a daemon.
+//! The command line: one file per noun. A thin client of the HTTP API, save for what works without a daemon.
+//!
+//! * `args` has the words, `run` the way from them to an exit code (`exit`), `session` what a command works with.
+//! * `client` talks to the daemon, `failure` is why it did not work, `fields` reads answers leniently.
+//! * `show` writes, `table` and `times` give it form, `log_text` and `event_text` read logs and event streams.
+//! * `status`, `jobs`, `slots`, `runs`, `nodes` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve them.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`; `configuration` finds and judges the file.
 
 mod args;
+mod client;
 mod configuration;
+mod doctor;
+mod event_text;
 mod exit;
+mod failure;
+mod fields;
+mod filter;
+mod follow;
+mod foreground;
+mod jobs;
+mod log_text;
+mod nodes;
+mod pauses;
 mod run;
+mod run_view;
+mod runs;
 mod serve;
+mod session;
+mod show;
+mod slots;
+mod status;
+mod table;
+mod times;
+
+#[cfg(test)]
+mod client_tests;
 
 pub use run::run;

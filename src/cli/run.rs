@@ -1,12 +1,19 @@
 //! From words to a command, and from its end to an exit code.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
 
-use super::args::{Arguments, Command};
+use super::args::{Arguments, Command, Global};
+use super::client::Client;
 use super::exit::Exit;
-use super::serve;
+use super::failure::Failure;
+use super::session::Session;
+use super::show::Show;
+use super::times;
+use super::{doctor, foreground, jobs, nodes, runs, serve, slots, status};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -23,8 +30,77 @@ pub fn run() -> ExitCode {
             return code.into();
         }
     };
+    let global = arguments.global;
     let exit = match arguments.command {
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &Show::new(&global)),
+        Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
+            runtime.block_on(foreground::run(&arguments, global.timeout, show))
+        }),
+        command => with_runtime(&global, |runtime, show| {
+            let client = match Client::new(&global.server) {
+                Ok(client) => client,
+                Err(failure) => return Err(failure),
+            };
+            let session = Session::new(client, show.clone());
+            runtime.block_on(bounded(&session, command, global.timeout))
+        }),
     };
     exit.into()
+}
+
+fn with_runtime(global: &Global, work: impl FnOnce(&Runtime, &Show) -> Result<Exit, Failure>) -> Exit {
+    let show = Show::new(global);
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            show.failure(&Failure::Negative(format!("the runtime cannot start: {error}")));
+            return Exit::Negative;
+        }
+    };
+    let result = work(&runtime, &show);
+    runtime.shutdown_background();
+    result.unwrap_or_else(|failure| {
+        show.failure(&failure);
+        failure.exit()
+    })
+}
+
+/// The command, until it ends, the person leaves, or its time is over.
+async fn bounded(session: &Session, command: Command, timeout_ms: Option<u64>) -> Result<Exit, Failure> {
+    let over = async {
+        match timeout_ms {
+            Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        result = Box::pin(perform(session, command)) => result,
+        () = over => {
+            session.leave();
+            let time = times::length(timeout_ms.unwrap_or(0));
+            Err(Failure::TimedOut(format!("not done within {time}")))
+        }
+        _ = tokio::signal::ctrl_c() => {
+            session.leave();
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// A command that talks to the daemon.
+pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Status => status::status(session).await,
+        Command::Health(arguments) => status::health(session, &arguments).await,
+        Command::Version => status::version(session).await,
+        Command::Job(command) => jobs::perform(session, command).await,
+        Command::Slots(command) => slots::perform(session, command).await,
+        Command::Run(command) => runs::perform(session, command).await,
+        Command::Node(command) => nodes::nodes(session, &command).await,
+        Command::Config(command) => nodes::config(session, &command).await,
+        Command::Serve(_) | Command::Doctor(_) => {
+            Err(Failure::Usage("this command needs no daemon".to_owned()))
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::daemon::{Daemon, Drained, OpenError};
 use crate::engine::core::Engine;
 
 /// Runs the daemon to its end.
-pub fn serve(arguments: &ServeArguments) -> Exit {
+pub(super) fn serve(arguments: &ServeArguments) -> Exit {
     let loaded = match configuration::load(arguments) {
         Ok(loaded) => loaded,
         Err(text) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::fault::{Fault, Place, shown};
-use super::job_layer::{JobLayer, LayerReader, SlotsLayer, VerifyLayer, WantedSlotPool};
+use super::job_layer::{JobLayer, LayerReader, Placed, SlotsLayer, VerifyLayer, WantedSlotPool};
 use super::keys::Section;
 use super::model::{
     CommandConfig, ConcurrencyPolicy, EnvironmentEntry, FailsWhenConfig, JobConfig, ResourceLimitsConfig,
@@ -70,9 +70,9 @@ pub(super) fn read_defaults(
     };
     let mut layer = reader.read(&fields);
     if let Some(WantedSlotPool::Named(name)) = &layer.slots.slot_pool
-        && let Found::Unknown { nearest } = slot_pools.find(&name.value)
+        && matches!(slot_pools.find(&name.value), Found::Unknown)
     {
-        unknown_slot_pool(reading, subject, &name.value, &name.at, nearest);
+        unknown_slot_pool(reading, slot_pools, subject, name);
         // Reported once here; the jobs that inherit it are not at fault.
         layer.slots.slot_pool = Some(WantedSlotPool::Faulty);
     }
@@ -81,14 +81,18 @@ pub(super) fn read_defaults(
 
 fn unknown_slot_pool(
     reading: &mut Reading<'_>,
+    slot_pools: &SlotPools,
     subject: &str,
-    name: &str,
-    at: &Place,
-    nearest: Option<String>,
+    name: &Placed<String>,
 ) {
-    let message = format!("{subject}unknown pool '{}'", shown(name));
-    let help = nearest.map(|name| format!("did you mean `{}`?", shown(&name)));
-    reading.report(Fault::error("config/unknown-pool", at, message).with_help_if(help));
+    let message = format!("{subject}unknown pool '{}'", shown(&name.value));
+    let nearest = reading
+        .has_room_for_hints()
+        .then(|| slot_pools.nearest(&name.value))
+        .flatten();
+    let help = nearest.map(|name| format!("did you mean `{}`?", shown(name)));
+    let fault = Fault::error("config/unknown-pool", &name.at, message);
+    reading.report(fault.with_help_if(help));
 }
 
 impl RawJobs {
@@ -311,9 +315,7 @@ impl RawJob {
                 }
             }
             Found::Faulty => {}
-            Found::Unknown { nearest } => {
-                unknown_slot_pool(reading, &self.subject, &name.value, &name.at, nearest);
-            }
+            Found::Unknown => unknown_slot_pool(reading, slot_pools, &self.subject, name),
         }
         Some(SlotsConfig {
             slot_pool: name.value.clone(),

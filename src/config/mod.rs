@@ -58,5 +58,6 @@ pub use model::{
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
+pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
 pub use substitute::Environment;

@@ -20,7 +20,8 @@ pub struct Config {
     pub state: StateConfig,
     pub node: NodeConfig,
     /// In the order of the files.
-    pub pools: Vec<SlotPoolConfig>,
+    #[serde(rename = "pools")]
+    pub slot_pools: Vec<SlotPoolConfig>,
     /// In the order of the files.
     pub jobs: Vec<JobConfig>,
     pub retention: RetentionConfig,

@@ -133,9 +133,9 @@ fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
 }
 
 /// The slot pools of the configuration.
-pub fn slot_pools_of(config: &Config) -> Result<BTreeMap<SlotPoolName, BookSlots>, BadName> {
+pub(super) fn slot_pools_of(config: &Config) -> Result<BTreeMap<SlotPoolName, BookSlots>, BadName> {
     let mut found = BTreeMap::new();
-    for configured in &config.pools {
+    for configured in &config.slot_pools {
         let slots = BookSlots {
             slots: configured.slots,
             max_queued: configured.max_queued,

@@ -1,10 +1,9 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::book::{Book, BookShelf};
 use super::live::LiveTable;
@@ -43,7 +42,7 @@ pub struct Engine {
     pub log_bytes_max: u64,
     /// Where a shim's program is.
     pub program: PathBuf,
-    stopping: Arc<AtomicBool>,
+    stopping: Arc<watch::Sender<bool>>,
 }
 
 /// The parts from which an [`Engine`] is made.
@@ -81,7 +80,7 @@ impl Engine {
             wake: Arc::new(Notify::new()),
             log_bytes_max: parts.log_bytes_max,
             program: parts.program,
-            stopping: Arc::new(AtomicBool::new(false)),
+            stopping: Arc::new(watch::Sender::new(false)),
         }
     }
 
@@ -110,14 +109,23 @@ impl Engine {
 
     /// No new claims and no new fires from now on.
     pub fn begin_stopping(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.wake.notify_waiters();
+        self.stopping.send_replace(true);
         self.wake.notify_one();
     }
 
     /// True once [`Engine::begin_stopping`] was called.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+        *self.stopping.borrow()
+    }
+
+    /// Resolves once [`Engine::begin_stopping`] was called.
+    pub async fn until_stopping(&self) {
+        // The sender is in this very struct, so it cannot go first.
+        self.stopping
+            .subscribe()
+            .wait_for(|stopping| *stopping)
+            .await
+            .ok();
     }
 }
 

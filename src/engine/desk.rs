@@ -105,7 +105,7 @@ pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCan
         .await?;
     if let RunCancelled::Ending(fences) = &cancelled {
         for fence in fences {
-            engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+            engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
         }
     }
     engine.wake.notify_one();
@@ -120,7 +120,7 @@ pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobS
         .change("stop job", move |tx| cancel::job(tx, &name, &by))
         .await?;
     for fence in &stopped.fences {
-        engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+        engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
     }
     engine.wake.notify_one();
     Ok(stopped)

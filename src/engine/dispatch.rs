@@ -175,7 +175,7 @@ impl Dispatcher {
         for fence in passed.replaced {
             self.engine
                 .live
-                .stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
+                .stop(fence, &Stop::Requested("replaced by a newer instance".to_owned()));
         }
         for claimed in passed.claimed {
             let wanted = claimed.claim.process;
@@ -189,7 +189,7 @@ impl Dispatcher {
     fn start(&self, claimed: Claimed, shim: Shim) {
         if let Some((entry, _)) = &claimed.slots {
             let label = SlotPoolLabel {
-                slot_pool: entry.slot_pool.to_string(),
+                slot_pool: self.engine.metrics.slot_pool_name(entry.slot_pool.as_str()),
             };
             let waited = claimed.claim.claimed_at.since(claimed.since);
             self.engine
@@ -211,10 +211,10 @@ impl Dispatcher {
         match step {
             CapacityStep::Keep | CapacityStep::Forget => {}
             CapacityStep::Drain => {
-                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots")
+                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots");
             }
             CapacityStep::Adopt => {
-                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}")
+                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}");
             }
         }
     }

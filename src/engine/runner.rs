@@ -240,7 +240,7 @@ impl Runner {
 
     fn count(&self, attempt: &Attempt, run: &Run) {
         let metrics = &self.engine.metrics;
-        let workflow = run.definition.to_string();
+        let workflow = metrics.job_name(run.definition.as_str());
         let outcome = TypeOutcome {
             r#type: "command".to_owned(),
             outcome: attempt.outcome.word().to_owned(),
@@ -271,7 +271,7 @@ impl Runner {
                 .set(ended_at.0 / 1_000);
         }
         if let Some((entry, _)) = &self.claimed.slots {
-            let slot_pool = entry.slot_pool.to_string();
+            let slot_pool = metrics.slot_pool_name(entry.slot_pool.as_str());
             let held = attempt.ended_at.since(self.claimed.claim.claimed_at);
             let label = SlotPoolJob {
                 slot_pool: slot_pool.clone(),

@@ -14,4 +14,5 @@ pub mod pidfd;
 pub mod proc;
 pub mod rlimits;
 pub mod signal;
+pub mod terminal;
 pub mod user;

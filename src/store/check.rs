@@ -1,11 +1,16 @@
 //! The check (fsck): recomputes every index from the rows it points to, and says what differs.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use redb::ReadableDatabase;
 
 use super::codec::Record;
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
 use super::keys::Key;
+use super::migrate::FORMAT;
 use super::rows::Number;
 use super::table::{Rows, Table};
 use super::tables as all;
@@ -16,6 +21,15 @@ use crate::words::names::SlotPoolName;
 
 /// What a check found: one sentence each. Empty = clean.
 pub type Findings = Vec<String>;
+
+/// What a check of the files of a stopped daemon found.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What differs.
+    pub findings: Findings,
+    /// Rows of all tables.
+    pub rows: u64,
+}
 
 /// Rows read at once.
 const PAGE: usize = 1_000;
@@ -29,6 +43,27 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
     Ok(findings)
+}
+
+/// Opens the file of a stopped daemon and checks it. It makes no file and migrates nothing; what a kill left is repaired
+/// as any open would. A store of another format is an error.
+pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
+    let database = redb::Database::builder().open(directory.join("ductor.redb"))?;
+    let mut tx = ReadTx::new(database.begin_read()?);
+    let format = tx
+        .get(&all::META, &("format".to_owned(),))?
+        .map_or(0, |number| number.0);
+    let found = u32::try_from(format).unwrap_or(u32::MAX);
+    match found.cmp(&FORMAT) {
+        Ordering::Greater => Err(StoreError::TooNew { found, known: FORMAT }),
+        Ordering::Less => Err(StoreError::io(&format!(
+            "it has format {found} and is brought to {FORMAT} by a start"
+        ))),
+        Ordering::Equal => Ok(Checked {
+            findings: check(&mut tx)?,
+            rows: tx.count_rows()?,
+        }),
+    }
 }
 
 fn every<K: Key, R: Record>(

@@ -1,7 +1,8 @@
 //! The two kinds of transaction: a snapshot to read from, and the writer's own.
 
 use redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTable, Table as RawTable, TableDefinition, WriteTransaction,
+    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table as RawTable, TableDefinition,
+    WriteTransaction,
 };
 
 use super::codec::{self, Record};
@@ -9,7 +10,7 @@ use super::error::StoreError;
 use super::feed::FeedItem;
 use super::keys::Key;
 use super::rows::Number;
-use super::table::{Rows, Table};
+use super::table::{RawRow, Rows, Table};
 use super::tables::{META, NAMES};
 use crate::words::time::Now;
 
@@ -38,6 +39,15 @@ impl ReadTx {
         }
     }
 
+    /// Rows of all tables.
+    pub fn count_rows(&mut self) -> Result<u64, StoreError> {
+        let mut rows = 0;
+        for index in 0..NAMES.len() {
+            rows += self.table(index)?.len()?;
+        }
+        Ok(rows)
+    }
+
     fn table(&mut self, index: usize) -> Result<&ReadOnlyTable<Bytes, Bytes>, StoreError> {
         let cell = &mut self.tables[index];
         if cell.is_none() {
@@ -59,7 +69,7 @@ impl Rows for ReadTx {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<RawRow>, StoreError> {
         scan(self.table(table)?, prefix, after, descending, limit)
     }
 }
@@ -175,6 +185,10 @@ impl<'t> Tx<'t> {
     }
 
     /// Tells the feed what changed. It is written with its cause, in the same commit.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an id or a reference to one, as the caller has it"
+    )]
     pub fn tell(&mut self, topic: &str, id: impl ToString, version: u64, detail: Option<&str>) {
         self.feed.push(FeedItem {
             topic: topic.to_owned(),
@@ -205,7 +219,7 @@ impl Rows for Tx<'_> {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<RawRow>, StoreError> {
         scan(&*self.table(table)?, prefix, after, descending, limit)
     }
 }
@@ -228,7 +242,7 @@ fn scan<T: ReadableTable<Bytes, Bytes>>(
     after: Option<&[u8]>,
     descending: bool,
     limit: usize,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+) -> Result<Vec<RawRow>, StoreError> {
     use std::ops::Bound;
     let end = prefix_end(prefix);
     let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);

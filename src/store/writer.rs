@@ -155,10 +155,8 @@ impl Queue {
             }
             match patience {
                 None => {
-                    state = self
-                        .arrived
-                        .wait(state)
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    let woken = self.arrived.wait(state);
+                    state = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
                 }
                 Some(patience) => {
                     let (next, timed_out) = self

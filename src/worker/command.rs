@@ -226,7 +226,7 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
                 seconds(step.execution_timeout_ms.unwrap_or(0))
             ),
         ),
-        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),
     };
     Ended { stuck, ..ended }
@@ -284,7 +284,7 @@ async fn wait(running: &Running, limit: Option<Duration>, stops: &mut Stops) -> 
             Err(error) => Seen::Unknown(error.to_string()),
         },
         () = timeout => Seen::TimedOut,
-        stop = next_stop(stops) => Seen::Stopped(stop),
+        request = next_stop(stops) => Seen::Stopped(request),
     }
 }
 
@@ -443,7 +443,7 @@ async fn verify_result(
             let why = format!("timeout of {} s", seconds(verify.timeout_ms));
             verify_failed(Some(CODE_TIMEOUT), &why, &text)
         }
-        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => verify_failed(Some(code), &cause, &text),
     };
     Some(Ended {

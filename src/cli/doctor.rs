@@ -1,0 +1,355 @@
+//! `ductor doctor`: looks for trouble on this machine, one line each with a remedy. Makes nothing, changes nothing.
+//!
+//! The store is checked from its files, so its daemon must not run; opening them repairs what a kill left, as a start
+//! would. A directory without a store stays one.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+
+use super::args::ConfigArguments;
+use super::configuration;
+use super::exit::Exit;
+use super::show::Show;
+use crate::config::Config;
+use crate::os::disk::{FileSystem, Reach};
+use crate::os::failpoint::Faults;
+use crate::os::user;
+use crate::store::coordination::StateDirectory;
+use crate::store::{StoreError, check};
+
+/// A clock before this is not set (2024-01-01).
+const CLOCK_MIN_MS: i64 = 1_704_067_200_000;
+
+/// Arguments of `doctor`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  ductor doctor\n  ductor doctor --store     reads the whole store; stop the daemon first"
+)]
+pub(super) struct DoctorArguments {
+    /// Where the configuration and the state are.
+    #[command(flatten)]
+    pub(super) config: ConfigArguments,
+    /// Read every row of the store and recompute every index.
+    #[arg(long)]
+    pub(super) store: bool,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok,
+    Note,
+    Bad,
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+struct Line {
+    what: &'static str,
+    verdict: Verdict,
+    text: String,
+}
+
+fn line(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Line {
+    Line {
+        what,
+        verdict,
+        text: text.into(),
+    }
+}
+
+/// Looks, tells, and says 1 when something is bad.
+pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
+    let loaded = match configuration::load_for_tool(&arguments.config) {
+        Ok(loaded) => loaded,
+        Err(text) => {
+            show.stderr(&text);
+            return Exit::Usage;
+        }
+    };
+    show.stderr(&loaded.warnings);
+    let config = &loaded.config;
+    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.slot_pools.len());
+    let root = config.state.path.as_path();
+    let mut lines = vec![
+        line(
+            "config",
+            Verdict::Ok,
+            format!("{}: {counts}", loaded.path.display()),
+        ),
+        clock(show),
+        rights(root),
+        disk(config),
+        port(config.server.listen),
+    ];
+    lines.extend(locks(root));
+    lines.extend(store(root, arguments.store));
+    let bad = lines.iter().any(|line| line.verdict == Verdict::Bad);
+    let told = if show.json {
+        tell_json(&lines, show)
+    } else {
+        tell(&lines, show)
+    };
+    match told {
+        Ok(()) if bad => Exit::Negative,
+        Ok(()) => Exit::Done,
+        Err(failure) => failure.exit(),
+    }
+}
+
+fn tell(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+    for line in lines {
+        let word = match line.verdict {
+            Verdict::Ok => show.state("ok"),
+            Verdict::Note => show.strong("note"),
+            Verdict::Bad => show.strong("BAD"),
+        };
+        show.data(&format!("{word:<4} {}: {}\n", line.what, line.text))?;
+    }
+    Ok(())
+}
+
+fn tell_json(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+    let word = |verdict: Verdict| match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Note => "note",
+        Verdict::Bad => "bad",
+    };
+    let list: Vec<_> = lines
+        .iter()
+        .map(|line| json!({"check": line.what, "verdict": word(line.verdict), "detail": line.text}))
+        .collect();
+    show.json_line(&json!(list))
+}
+
+fn clock(show: &Show) -> Line {
+    let now = show.now();
+    let text = format!(
+        "{}; schedules without a `timezone` are in UTC",
+        show.face().instant(now)
+    );
+    if now.0 < CLOCK_MIN_MS {
+        return line(
+            "clock",
+            Verdict::Bad,
+            format!("{text}; this clock is not set, start a time service"),
+        );
+    }
+    line("clock", Verdict::Ok, text)
+}
+
+fn rights(root: &Path) -> Line {
+    let shown = root.display();
+    let metadata = match std::fs::metadata(root) {
+        Ok(metadata) if metadata.is_dir() => metadata,
+        Ok(_) => {
+            return line(
+                "rights",
+                Verdict::Bad,
+                format!("{shown} is no directory; choose another `state.path`"),
+            );
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return line(
+                "rights",
+                Verdict::Ok,
+                format!("{shown} does not exist yet; `ductor serve` makes it"),
+            );
+        }
+        Err(error) => return line("rights", Verdict::Bad, format!("{shown}: {error}")),
+    };
+    let mode = metadata.mode() & 0o7777;
+    let own = user::own_uid();
+    if metadata.uid() != own && !user::is_root() {
+        let text = format!(
+            "{shown} belongs to user {} and you are {own}; run as that user, or chown it",
+            metadata.uid()
+        );
+        return line("rights", Verdict::Note, text);
+    }
+    if mode & 0o002 != 0 {
+        let text = format!("{shown} (mode {mode:03o}) can be written by everybody; chmod o-w it");
+        return line("rights", Verdict::Bad, text);
+    }
+    line(
+        "rights",
+        Verdict::Ok,
+        format!("{shown} (mode {mode:03o}) is yours"),
+    )
+}
+
+/// The nearest directory that exists.
+fn existing(root: &Path) -> &Path {
+    root.ancestors()
+        .find(|path| path.is_dir())
+        .unwrap_or_else(|| Path::new("."))
+}
+
+fn disk(config: &Config) -> Line {
+    let system = match FileSystem::of(existing(&config.state.path)) {
+        Ok(system) => system,
+        Err(error) => return line("disk", Verdict::Bad, format!("cannot be looked at: {error}")),
+    };
+    let text = format!(
+        "{} free of {} ({})",
+        bytes(system.free_bytes),
+        bytes(system.total_bytes),
+        system.type_name()
+    );
+    let low = config.state.low_disk_bytes;
+    if system.free_bytes < low {
+        let text = format!(
+            "{text}; below {} nothing new is accepted: free some, or lower `state.lowDisk`",
+            bytes(low)
+        );
+        return line("disk", Verdict::Note, text);
+    }
+    match system.reach() {
+        Reach::Network if !config.state.network => {
+            let text = format!(
+                "{text}: a network file system; use a local disk, or set `state.network: true` if its locks are reliable"
+            );
+            line("disk", Verdict::Bad, text)
+        }
+        Reach::Local | Reach::Network | Reach::Unsure => line("disk", Verdict::Ok, text),
+    }
+}
+
+fn bytes(count: u64) -> String {
+    let units = [
+        (1_u64 << 40, "TiB"),
+        (1 << 30, "GiB"),
+        (1 << 20, "MiB"),
+        (1 << 10, "KiB"),
+    ];
+    for (size, unit) in units {
+        if count >= size {
+            return format!("{}.{} {unit}", count / size, count % size * 10 / size);
+        }
+    }
+    format!("{count} B")
+}
+
+fn port(listen: SocketAddr) -> Line {
+    match TcpListener::bind(listen) {
+        Ok(_) => line("port", Verdict::Ok, format!("{listen} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let text =
+                format!("{listen} is in use; if not by your own daemon, choose another with `server.listen`");
+            line("port", Verdict::Note, text)
+        }
+        Err(error) => line(
+            "port",
+            Verdict::Bad,
+            format!("{listen}: {error}; choose another with `server.listen`"),
+        ),
+    }
+}
+
+/// Tried only where a daemon has been: the trial writes a file.
+fn locks(root: &Path) -> Option<Line> {
+    let directory = StateDirectory::existing(root)?;
+    let trusted = directory.locks_are_trustworthy(&Faults::default());
+    Some(if trusted {
+        line("locks", Verdict::Ok, "an exclusive lock excludes")
+    } else {
+        let text = "exclusive locks do not exclude here (or the directory cannot be written): slot pools admit \
+                    nothing; use a local disk";
+        line("locks", Verdict::Bad, text)
+    })
+}
+
+fn store(root: &Path, thorough: bool) -> Vec<Line> {
+    let one = |verdict, text: String| vec![line("store", verdict, text)];
+    let file = root.join("ductor.redb");
+    let size = match std::fs::metadata(&file) {
+        Ok(metadata) => bytes(metadata.len()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return one(
+                Verdict::Ok,
+                "there is none yet; `ductor serve` makes it".to_owned(),
+            );
+        }
+        Err(error) => return one(Verdict::Bad, format!("{}: {error}", file.display())),
+    };
+    if !thorough {
+        return one(
+            Verdict::Ok,
+            format!("{size}, not read; `ductor doctor --store` reads all of it"),
+        );
+    }
+    match check::check_files(root) {
+        Ok(checked) if checked.findings.is_empty() => {
+            one(Verdict::Ok, format!("clean ({} rows, {size})", checked.rows))
+        }
+        Ok(checked) => {
+            let findings = checked.findings.into_iter();
+            let mut lines: Vec<Line> = findings.map(|text| line("store", Verdict::Bad, text)).collect();
+            let remedy = "keep a copy of the state directory and report this; rows that cannot be read are skipped by the daemon";
+            lines.push(line("store", Verdict::Note, remedy));
+            lines
+        }
+        Err(StoreError::InUse) => {
+            let text = "a running daemon has it; stop that daemon (it drains and closes the store), then check again";
+            one(Verdict::Bad, text.to_owned())
+        }
+        Err(error) => one(
+            Verdict::Bad,
+            format!("it cannot be read: {error}; keep a copy before anything else"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::{Store, StoreOptions};
+    use crate::words::time::SystemClock;
+
+    #[test]
+    fn a_directory_without_a_store_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = store(folder.path(), true);
+        assert_eq!(lines[0].verdict, Verdict::Ok);
+        assert!(lines[0].text.starts_with("there is none yet"), "{lines:?}");
+        assert!(locks(folder.path()).is_none());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(rights(&folder.path().join("no/where")).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn a_held_store_is_told_and_a_closed_one_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = Store::open(StoreOptions::in_directory(folder.path()), Arc::new(SystemClock)).unwrap();
+        let lines = store(folder.path(), true);
+        assert_eq!(lines[0].verdict, Verdict::Bad);
+        assert!(lines[0].text.contains("a running daemon has it"), "{lines:?}");
+        drop(opened);
+        let lines = store(folder.path(), true);
+        assert_eq!(lines[0].verdict, Verdict::Ok, "{lines:?}");
+        assert!(lines[0].text.starts_with("clean (1 rows"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_is_no_store_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("ductor.redb"), "rubbish").unwrap();
+        let lines = store(folder.path(), true);
+        assert_eq!(lines[0].verdict, Verdict::Bad, "{lines:?}");
+        assert!(lines[0].text.starts_with("it cannot be read"), "{lines:?}");
+    }
+
+    #[test]
+    fn sizes_are_written_for_people() {
+        let table = [(12, "12 B"), (1_536, "1.5 KiB"), (5 << 30, "5.0 GiB")];
+        for (count, text) in table {
+            assert_eq!(bytes(count), text);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `ductor node ls` and `ductor config show`.
+
+use clap::Subcommand;
+
+use super::exit::Exit;
+use super::failure::Failure;
+use super::fields;
+use super::session::Session;
+use super::show::dash;
+use super::table::{Kind, Table};
+
+/// What can be asked about daemons.
+#[derive(Debug, Subcommand)]
+pub(super) enum NodeCommand {
+    /// All daemons that have used this state directory.
+    Ls,
+}
+
+/// What can be asked about the configuration.
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// What the daemon works with, every default filled in, secrets hidden.
+    Show,
+}
+
+/// Lists the daemons.
+pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Exit, Failure> {
+    let NodeCommand::Ls = command;
+    let show = &session.show;
+    let body = session.client.get(&["api", "nodes"], &[]).await?;
+    if show.json {
+        show.document(&body.text)?;
+        return Ok(Exit::Done);
+    }
+    let nodes = fields::items(&body.value);
+    if nodes.is_empty() {
+        show.nothing("No daemon has used this state directory yet. Start one with `ductor serve`.")?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("NODE", Kind::Whole),
+        ("STATE", Kind::State),
+        ("HOST", Kind::Whole),
+        ("PID", Kind::Number),
+        ("STARTED", Kind::Whole),
+        ("LAST SEEN", Kind::Whole),
+    ]);
+    for node in nodes {
+        let state = fields::text(node, &["state", "status"]);
+        let alive = fields::member(node, &["alive", "live"]).and_then(serde_json::Value::as_bool);
+        let state = state.or_else(|| alive.map(|alive| if alive { "alive" } else { "dead" }.to_owned()));
+        table.row(vec![
+            fields::text(node, &["name", "node"]).unwrap_or_default(),
+            state.unwrap_or_else(dash),
+            fields::text(node, &["hostname", "host"]).unwrap_or_else(dash),
+            fields::text(node, &["pid"]).unwrap_or_else(dash),
+            show.instant(fields::instant(node, &["started_at"])),
+            show.instant(fields::instant(node, &["last_seen", "last_seen_at"])),
+        ]);
+    }
+    show.table(&table)?;
+    Ok(Exit::Done)
+}
+
+/// Prints the configuration.
+pub(super) async fn config(session: &Session, command: &ConfigCommand) -> Result<Exit, Failure> {
+    let ConfigCommand::Show = command;
+    let body = session.client.get(&["api", "config"], &[]).await?;
+    if session.show.json {
+        session.show.document(&body.text)?;
+        return Ok(Exit::Done);
+    }
+    let text = serde_json::to_string_pretty(fields::data(&body.value))
+        .map_err(|error| Failure::Negative(error.to_string()))?;
+    session.show.document(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,424 @@
+//! `ductor run …`: list, show, why, logs, cancel, follow.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, IsTerminal};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::client::Body;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::fields;
+use super::filter::Filter;
+use super::follow::{LogReader, Watch, Watcher};
+use super::run_view::{
+    self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
+};
+use super::session::Session;
+use super::show::{Show, dash};
+use super::table::{Kind, Table};
+
+/// Items of one page, as the API bounds it.
+const PAGE_MAX: usize = 500;
+
+/// What can be done with runs.
+#[derive(Debug, Subcommand)]
+pub(super) enum RunCommand {
+    /// Runs, newest first.
+    #[command(after_help = LIST_EXAMPLES)]
+    Ls(ListArguments),
+    /// One run with its steps and attempts.
+    Show(IdArguments),
+    /// What a run waits for, and what would help.
+    Why(IdArguments),
+    /// What its commands printed.
+    #[command(after_help = LOG_EXAMPLES)]
+    Logs(LogArguments),
+    /// End runs: what waits is withdrawn, what runs gets SIGTERM.
+    Cancel(CancelArguments),
+    /// Changes of state and output until it ends; exit 1 if it does not succeed.
+    Follow(IdArguments),
+}
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  ductor run ls
+  ductor run ls --where 'state:failed state:cancelled job:backup since:1h'
+  ductor run ls --where 'job:\"stock sync\"' --limit 5
+  ductor run ls --json | jq '.data[].id'
+
+Filters: state, job, trigger, since, until. Of one kind any may match, of different kinds all must.";
+
+const LOG_EXAMPLES: &str = "\
+Examples:
+  ductor run logs run_01…             the newest attempt of each step
+  ductor run logs run_01… -f          until it ends
+  ductor run logs run_01… main --attempt 1";
+
+/// Arguments of `run ls`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ListArguments {
+    /// Only runs like this: 'state:failed job:x since:1h'.
+    #[arg(
+        long = "where",
+        value_name = "FILTER",
+        default_value = "",
+        hide_default_value = true
+    )]
+    filter: String,
+    /// At most this many.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    limit: u32,
+}
+
+/// A run by its id.
+#[derive(Debug, Clone, Args)]
+pub(super) struct IdArguments {
+    /// The run's id.
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// Arguments of `run logs`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct LogArguments {
+    /// The run's id.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The step; all if absent.
+    #[arg(value_name = "STEP")]
+    step: Option<String>,
+    /// Go on until it ends.
+    #[arg(long, short)]
+    follow: bool,
+    /// Which attempt; the newest if absent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
+    attempt: Option<i64>,
+}
+
+/// Arguments of `run cancel`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CancelArguments {
+    /// The runs' ids.
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Do not ask.
+    #[arg(long, short)]
+    yes: bool,
+}
+
+/// Does it.
+pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Exit, Failure> {
+    match command {
+        RunCommand::Ls(arguments) => list(session, &arguments).await,
+        RunCommand::Show(arguments) => show(session, &arguments.id).await,
+        RunCommand::Why(arguments) => why(session, &arguments.id).await,
+        RunCommand::Logs(arguments) => logs(session, &arguments).await,
+        RunCommand::Cancel(arguments) => cancel(session, &arguments).await,
+        RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
+    }
+}
+
+async fn fetch(session: &Session, id: &str) -> Result<Body, Failure> {
+    session.client.get(&["api", "runs", id], &[]).await
+}
+
+async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Failure> {
+    let show = &session.show;
+    let filter = Filter::read(&arguments.filter, show.face(), show.now())
+        .map_err(|error| Failure::Usage(format!("--where: {error}")))?;
+    let limit = usize::try_from(arguments.limit).unwrap_or(PAGE_MAX);
+    let (runs, text) = pages(session, &filter, limit).await?;
+    if show.json {
+        show.document(&text)?;
+        return Ok(Exit::Done);
+    }
+    if runs.is_empty() {
+        let sentence = if filter.is_empty() {
+            "There are no runs yet. `ductor job ls` shows what can be started."
+        } else {
+            "No run is like that. `ductor run ls` shows all."
+        };
+        show.nothing(sentence)?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("RUN", Kind::Whole),
+        ("JOB", Kind::Whole),
+        ("STATE", Kind::State),
+        ("TRIGGER", Kind::Whole),
+        ("CREATED", Kind::Whole),
+        ("TOOK", Kind::Number),
+        ("WHY", Kind::Sentence),
+    ]);
+    for run in &runs {
+        table.row(vec![
+            id_of(run),
+            job_of(run),
+            state_of(run),
+            trigger_of(run),
+            show.instant(fields::instant(run, &["created_at"])),
+            took(run, show),
+            waiting_reason(run).or_else(|| reason_of(run)).unwrap_or_default(),
+        ]);
+    }
+    show.table(&table)?;
+    Ok(Exit::Done)
+}
+
+/// The runs of as many pages as are needed, and one document with all of them.
+async fn pages(session: &Session, filter: &Filter, limit: usize) -> Result<(Vec<Value>, String), Failure> {
+    let mut runs: Vec<Value> = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let mut query = filter.query.clone();
+        query.push((
+            "pagination.page_size",
+            (limit - runs.len()).min(PAGE_MAX).to_string(),
+        ));
+        let is_first = cursor.is_none();
+        query.extend(cursor.take().map(|cursor| ("pagination.cursor", cursor)));
+        let body = session.client.get(&["api", "runs"], &query).await?;
+        let page = fields::items(&body.value);
+        runs.extend(page.iter().filter(|run| filter.keeps(run)).cloned());
+        cursor = fields::text(&body.value, &["pagination.next_cursor"]);
+        let is_past = page.last().is_some_and(|run| filter.is_before(run));
+        if cursor.is_none() || is_past || runs.len() >= limit {
+            let is_whole = is_first && filter.is_the_daemons();
+            let text = if is_whole {
+                body.text
+            } else {
+                json!({"data": runs}).to_string()
+            };
+            return Ok((runs, text));
+        }
+    }
+}
+
+fn trigger_of(run: &Value) -> String {
+    fields::text(run, &["trigger.kind", "trigger"]).unwrap_or_else(dash)
+}
+
+fn took(value: &Value, show: &Show) -> String {
+    run_view::took(value, show.now()).unwrap_or_else(dash)
+}
+
+async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
+    let show = &session.show;
+    let body = fetch(session, id).await?;
+    if show.json {
+        show.document(&body.text)?;
+        return Ok(Exit::Done);
+    }
+    let run = fields::data(&body.value);
+    let mut pairs = vec![
+        ("run", show.strong(&id_of(run))),
+        ("job", job_of(run)),
+        ("state", show.state(&state_of(run))),
+    ];
+    pairs.extend(reason_of(run).map(|text| ("reason", text)));
+    pairs.extend(waiting_reason(run).map(|text| ("waits", text)));
+    pairs.push(("trigger", trigger_line(run, show)));
+    pairs.push((
+        "created",
+        show.instant_and_distance(fields::instant(run, &["created_at"])),
+    ));
+    pairs.push(("started", show.instant(fields::instant(run, &["started_at"]))));
+    pairs.push(("ended", show.instant(fields::instant(run, &["ended_at"]))));
+    pairs.push(("took", took(run, show)));
+    pairs.extend(fields::text(run, &["node"]).map(|text| ("node", text)));
+    show.pairs(&pairs)?;
+    for step in fields::list(run, &["steps"]) {
+        show_step(session, step)?;
+    }
+    show.note(&format!("\nIts output: ductor run logs {}", id_of(run)));
+    Ok(Exit::Done)
+}
+
+fn trigger_line(run: &Value, show: &Show) -> String {
+    let word = trigger_of(run);
+    let due = fields::instant(run, &["trigger.scheduled_at"]);
+    let by = fields::text(run, &["trigger.principal"]);
+    match (due, by) {
+        (Some(due), _) => format!("{word}, due {}", show.face().instant(due)),
+        (None, Some(by)) => format!("{word} by {by}"),
+        (None, None) => word,
+    }
+}
+
+fn show_step(session: &Session, step: &Value) -> Result<(), Failure> {
+    let show = &session.show;
+    let why = waiting_reason(step).or_else(|| reason_of(step));
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    show.data(&format!(
+        "\nstep {} {}{why}\n",
+        step_name(step),
+        show.state(&state_of(step))
+    ))?;
+    let ended = fields::list(step, &["attempts"]);
+    let attempts: Vec<&Value> = ended.iter().chain(fields::member(step, &["live"])).collect();
+    if attempts.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&[
+        ("ATTEMPT", Kind::Number),
+        ("OUTCOME", Kind::State),
+        ("CODE", Kind::Number),
+        ("NODE", Kind::Whole),
+        ("STARTED", Kind::Whole),
+        ("TOOK", Kind::Number),
+        ("WHY", Kind::Sentence),
+    ]);
+    for attempt in attempts {
+        table.row(vec![
+            fields::text(attempt, &["number"]).unwrap_or_else(dash),
+            fields::text(attempt, &["outcome"]).unwrap_or_else(|| "running".to_owned()),
+            fields::text(attempt, &["exit_code"]).unwrap_or_else(dash),
+            fields::text(attempt, &["node"]).unwrap_or_else(dash),
+            show.instant(fields::instant(attempt, &["started_at", "claimed_at"])),
+            took(attempt, show),
+            fields::text(attempt, &["reason", "ending.cause"]).unwrap_or_default(),
+        ]);
+    }
+    show.table(&table)
+}
+
+async fn why(session: &Session, id: &str) -> Result<Exit, Failure> {
+    let show = &session.show;
+    let body = fetch(session, id).await?;
+    if show.json {
+        show.document(&body.text)?;
+        return Ok(Exit::Done);
+    }
+    for sentence in run_view::reasons(fields::data(&body.value), show.face()) {
+        show.data(&format!("{sentence}\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failure> {
+    let body = fetch(session, &arguments.id).await?;
+    let run = fields::data(&body.value);
+    let steps: BTreeSet<String> = fields::list(run, &["steps"]).iter().map(step_name).collect();
+    if let Some(step) = arguments.step.as_ref().filter(|step| !steps.contains(*step)) {
+        let known: Vec<&str> = steps.iter().map(String::as_str).collect();
+        return Err(Failure::Usage(format!(
+            "this run has no step `{step}`; it has {}",
+            known.join(", ")
+        )));
+    }
+    let wanted = wanted_logs(run, arguments);
+    if wanted.is_empty() && !arguments.follow {
+        let sentence = waiting_reason(run).map_or_else(String::new, |why| format!(": {why}"));
+        session.show.note(&format!(
+            "Nothing has been printed yet; the run is {}{sentence}",
+            state_of(run)
+        ));
+        return Ok(Exit::Done);
+    }
+    if !arguments.follow {
+        for attempt in &wanted {
+            LogReader::new(&arguments.id, attempt).rest(session).await?;
+        }
+        return Ok(Exit::Done);
+    }
+    let mut watcher = Watcher::new(session, &arguments.id);
+    if arguments.attempt.is_some() || arguments.step.is_some() {
+        let attempts = if wanted.is_empty() {
+            watcher
+                .await_attempt(arguments.step.as_deref())
+                .await?
+                .into_iter()
+                .collect()
+        } else {
+            wanted
+        };
+        for attempt in &attempts {
+            watcher.log_to_end(attempt).await?;
+        }
+    } else {
+        watcher.until_end(Watch::Log).await?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The attempt that was asked for, or the newest of each step.
+fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
+    let mut wanted: Vec<AttemptRef> = Vec::new();
+    for attempt in attempts_of(run) {
+        if arguments.step.as_ref().is_some_and(|step| *step != attempt.step) {
+            continue;
+        }
+        if arguments.attempt.is_some_and(|number| number != attempt.number) {
+            continue;
+        }
+        match wanted.last_mut().filter(|last| last.step == attempt.step) {
+            Some(last) => *last = attempt,
+            None => wanted.push(attempt),
+        }
+    }
+    wanted
+}
+
+async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, Failure> {
+    if !arguments.yes {
+        confirm(session, arguments.ids.len())?;
+    }
+    let mut exit = Exit::Done;
+    for id in &arguments.ids {
+        let verb = format!("{id}:cancel");
+        match session.client.post(&["api", "runs", &verb], None, None).await {
+            Ok(answer) if session.show.json => session.show.document(&answer.text)?,
+            Ok(answer) => {
+                let state = state_of(fields::data(&answer.value));
+                let word = if state == "cancelled" {
+                    "cancelled"
+                } else {
+                    "is being cancelled"
+                };
+                session.show.data(&format!("{id} {word}\n"))?;
+            }
+            // One that cannot be cancelled does not save the others.
+            Err(failure @ Failure::Problem(_)) if arguments.ids.len() > 1 => {
+                session.show.failure(&failure);
+                exit = failure.exit();
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(exit)
+}
+
+fn confirm(session: &Session, count: usize) -> Result<(), Failure> {
+    let what = if count == 1 {
+        "this run".to_owned()
+    } else {
+        format!("these {count} runs")
+    };
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Usage(format!(
+            "cancelling {what} needs --yes where nobody can be asked"
+        )));
+    }
+    session.show.stderr(&format!("Cancel {what}? [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).ok();
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Failure::Negative("nothing was cancelled".to_owned()))
+    }
+}
+
+async fn follow_run(session: &Session, id: &str) -> Result<Exit, Failure> {
+    session.say_when_left(format!("the run goes on; end it with: ductor run cancel {id}"));
+    let body = Watcher::new(session, id).until_end(Watch::Everything).await?;
+    let run = fields::data(&body.value);
+    if session.show.json {
+        session.show.json_line(&json!({"type": "end", "run": run}))?;
+    } else {
+        session.show.data(&format!("{}\n", outcome(run)))?;
+    }
+    Ok(run_view::exit_of(run))
+}

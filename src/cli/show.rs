@@ -1,0 +1,192 @@
+//! The two streams: data to standard output, everything else to standard error.
+
+use std::io::{ErrorKind, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+use super::args::Global;
+use super::failure::Failure;
+use super::table::{Place, Table};
+use super::times::{self, Clockface};
+use crate::os::terminal;
+use crate::words::time::{Clock, Millis, SystemClock};
+
+/// How this command shows what it has.
+#[derive(Debug, Clone)]
+pub(super) struct Show {
+    /// Print the API's bodies.
+    pub(super) json: bool,
+    quiet: bool,
+    colour: bool,
+    colour_on_stderr: bool,
+    width: Option<usize>,
+    face: Clockface,
+}
+
+/// Colours are for a terminal that wants them.
+fn wants_colour(no_color: bool, terminal: bool) -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    terminal && !no_color && !unwanted && !dumb
+}
+
+impl Show {
+    /// As the flags and the terminal say.
+    pub(super) fn new(global: &Global) -> Show {
+        let on_terminal = std::io::stdout().is_terminal();
+        Show {
+            json: global.json,
+            quiet: global.quiet,
+            colour: wants_colour(global.no_color, on_terminal),
+            colour_on_stderr: wants_colour(global.no_color, std::io::stderr().is_terminal()),
+            width: on_terminal.then(terminal::columns).flatten(),
+            face: if global.utc {
+                Clockface::utc()
+            } else {
+                Clockface::local()
+            },
+        }
+    }
+
+    /// The wall clock.
+    pub(super) fn now(&self) -> Millis {
+        SystemClock.now().wall
+    }
+
+    /// The zone.
+    pub(super) fn face(&self) -> &Clockface {
+        &self.face
+    }
+
+    /// An instant in the zone, or a dash.
+    pub(super) fn instant(&self, at: Option<Millis>) -> String {
+        at.map_or_else(dash, |at| self.face.instant(at))
+    }
+
+    /// An instant with its distance from now, or a dash.
+    pub(super) fn instant_and_distance(&self, at: Option<Millis>) -> String {
+        at.map_or_else(dash, |at| {
+            format!("{} ({})", self.face.instant(at), times::relative(at, self.now()))
+        })
+    }
+
+    /// Writes to standard output.
+    pub(super) fn data(&self, text: &str) -> Result<(), Failure> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes bytes of a log to standard output.
+    pub(super) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        written.map_err(|error| match error.kind() {
+            ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Negative(format!("standard output cannot be written: {error}")),
+        })
+    }
+
+    /// One JSON document on a line of its own, or indented for a person at a terminal.
+    pub(super) fn document(&self, text: &str) -> Result<(), Failure> {
+        self.data(&format!("{}\n", text.trim_end()))
+    }
+
+    /// One line of NDJSON.
+    pub(super) fn json_line(&self, value: &Value) -> Result<(), Failure> {
+        self.data(&format!("{value}\n"))
+    }
+
+    /// A table, or the sentence that stands for an empty one.
+    pub(super) fn table(&self, table: &Table) -> Result<(), Failure> {
+        let place = Place {
+            width: self.width,
+            colour: self.colour,
+            titles: !self.quiet,
+        };
+        self.data(&table.render(place))
+    }
+
+    /// Says on standard output that there is nothing, and what could be done about it.
+    pub(super) fn nothing(&self, sentence: &str) -> Result<(), Failure> {
+        if self.quiet {
+            return Ok(());
+        }
+        self.data(&format!("{sentence}\n"))
+    }
+
+    /// Something beside the data; a closed standard error is no reason to fail.
+    pub(super) fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&format!("{text}\n"));
+        }
+    }
+
+    /// Writes to standard error, also when quiet.
+    pub(super) fn stderr(&self, text: &str) {
+        let mut out = std::io::stderr().lock();
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
+    }
+
+    /// Writes bytes of a log to standard error.
+    pub(super) fn stderr_bytes(&self, bytes: &[u8]) {
+        std::io::stderr().lock().write_all(bytes).ok();
+    }
+
+    /// A word in the colour of the state that it begins with.
+    pub(super) fn state(&self, word: &str) -> String {
+        self.painted(word, super::table::state_style(word))
+    }
+
+    /// Dimmed, for what is beside the point.
+    pub(super) fn dim(&self, text: &str) -> String {
+        self.painted(text, Style::new().dimmed())
+    }
+
+    /// Bold, for a heading.
+    pub(super) fn strong(&self, text: &str) -> String {
+        self.painted(text, Style::new().bold())
+    }
+
+    fn painted(&self, text: &str, style: Style) -> String {
+        if self.colour {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Tells a failure: a sentence, or a problem document with `--json`.
+    pub(super) fn failure(&self, failure: &Failure) {
+        if self.json {
+            if let Some(document) = failure.json() {
+                self.stderr(&format!("{document}\n"));
+            }
+            return;
+        }
+        let text = failure.text();
+        if self.colour_on_stderr
+            && let Some(rest) = text.strip_prefix("error:")
+        {
+            let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+            self.stderr(&format!("{style}error:{style:#}{rest}"));
+        } else {
+            self.stderr(&text);
+        }
+    }
+
+    /// `name  value` lines under each other.
+    pub(super) fn pairs(&self, pairs: &[(&str, String)]) -> Result<(), Failure> {
+        let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (name, value) in pairs {
+            let name = self.dim(&format!("{name:width$}"));
+            text.push_str(&format!("{name}  {value}\n"));
+        }
+        self.data(&text)
+    }
+}
+
+/// What stands for nothing.
+pub(super) fn dash() -> String {
+    "-".to_owned()
+}

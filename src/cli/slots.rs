@@ -1,0 +1,308 @@
+//! `ductor slots …`: slot pools, who holds slots and who waits.
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::client::Body;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::fields;
+use super::pauses::{self, PauseArguments};
+use super::session::Session;
+use super::show::{Show, dash};
+use super::table::{Kind, Table};
+
+/// Cells of a bar.
+const BAR_MAX: usize = 20;
+/// Closed entries shown of a slot pool.
+const CLOSED_SHOWN: usize = 5;
+
+/// What can be done with slot pools.
+#[derive(Debug, Subcommand)]
+pub(super) enum SlotsCommand {
+    /// All slot pools with what is used and what waits.
+    Ls,
+    /// One slot pool: its entries with place, reason, priority and deadline.
+    Show(PoolArguments),
+    /// Cancel an entry that waits.
+    #[command(
+        after_help = "Example:\n  ductor slots cancel nightly 0f3a…   (the key stands in `ductor slots show nightly`)"
+    )]
+    Cancel(CancelArguments),
+    /// Admit nothing more; what runs goes on, what comes is queued.
+    #[command(
+        after_help = "Examples:\n  ductor slots pause nightly --for 1h --note 'database upgrade'\n  ductor slots pause nightly"
+    )]
+    Pause(PausePoolArguments),
+    /// End a pause.
+    Resume(PoolArguments),
+}
+
+/// A slot pool by its name.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PoolArguments {
+    /// The slot pool's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+/// Arguments of `slots cancel`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct CancelArguments {
+    /// The slot pool's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The entry's key.
+    #[arg(value_name = "KEY")]
+    key: String,
+}
+
+/// Arguments of `slots pause`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct PausePoolArguments {
+    /// The slot pool's name.
+    #[arg(value_name = "NAME")]
+    name: String,
+    #[command(flatten)]
+    pause: PauseArguments,
+}
+
+/// Does it.
+pub(super) async fn perform(session: &Session, command: SlotsCommand) -> Result<Exit, Failure> {
+    let client = &session.client;
+    match command {
+        SlotsCommand::Ls => list(session).await,
+        SlotsCommand::Show(arguments) => {
+            let body = client.get(&["pools", &arguments.name], &[]).await?;
+            show_pool(session, &body)?;
+            Ok(Exit::Done)
+        }
+        SlotsCommand::Cancel(arguments) => {
+            let path = ["pools", &arguments.name, "queue", &arguments.key, "cancel"];
+            let answer = client.post(&path, None, None).await?;
+            told(session, &answer, &format!("entry {}: cancelled", arguments.key))
+        }
+        SlotsCommand::Pause(arguments) => {
+            let body = arguments.pause.body(&session.show)?;
+            let answer = client
+                .post(&["pools", &arguments.name, "pause"], Some(&body), None)
+                .await?;
+            let paused = fields::member(&answer.value, &["paused"]);
+            let sentence = pauses::sentence(paused, &session.show).unwrap_or_else(|| "paused".to_owned());
+            told(session, &answer, &format!("pool {}: {sentence}", arguments.name))
+        }
+        SlotsCommand::Resume(arguments) => {
+            let answer = client
+                .post(&["pools", &arguments.name, "resume"], None, None)
+                .await?;
+            told(session, &answer, &format!("pool {}: active", arguments.name))
+        }
+    }
+}
+
+fn told(session: &Session, answer: &Body, sentence: &str) -> Result<Exit, Failure> {
+    if session.show.json {
+        session.show.document(&answer.text)?;
+    } else {
+        session.show.data(&format!("{sentence}\n"))?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(session: &Session) -> Result<Exit, Failure> {
+    let show = &session.show;
+    let query: &[(&str, String)] = if show.json {
+        &[]
+    } else {
+        &[("entries", "none".to_owned())]
+    };
+    let body = session.client.get(&["pools"], query).await?;
+    if show.json {
+        show.document(&body.text)?;
+        return Ok(Exit::Done);
+    }
+    let pools = fields::items(&body.value);
+    if pools.is_empty() {
+        show.nothing(
+            "There are no slot pools. Write one under `pools:` in the configuration, and `pool:` at a job.",
+        )?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("POOL", Kind::Whole),
+        ("USED", Kind::Whole),
+        ("", Kind::Whole),
+        ("WAITING", Kind::Number),
+        ("STATE", Kind::Sentence),
+    ]);
+    for pool in pools {
+        let (used, slots) = capacity(pool);
+        table.row(vec![
+            name_of(pool),
+            bar(used, slots),
+            format!("{used}/{slots}"),
+            waiting(pool),
+            state_of(pool, show),
+        ]);
+    }
+    show.table(&table)?;
+    Ok(Exit::Done)
+}
+
+fn name_of(pool: &Value) -> String {
+    fields::text(pool, &["name"]).unwrap_or_default()
+}
+
+fn capacity(pool: &Value) -> (u64, u64) {
+    let count = |name: &str| {
+        fields::number(pool, &[name])
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or(0)
+    };
+    (count("used"), count("slots"))
+}
+
+fn waiting(pool: &Value) -> String {
+    let queued = fields::number(pool, &["queued"]).unwrap_or(0);
+    match fields::number(pool, &["max_queued"]) {
+        Some(max) => format!("{queued}/{max}"),
+        None => queued.to_string(),
+    }
+}
+
+/// `[####......]`: one cell for each slot, or a share of 20.
+fn bar(used: u64, slots: u64) -> String {
+    let cells = usize::try_from(slots).unwrap_or(BAR_MAX).clamp(1, BAR_MAX);
+    let wide = u64::try_from(cells).unwrap_or(1);
+    let full = if slots == 0 {
+        0
+    } else {
+        (used * wide).div_ceil(slots).min(wide)
+    };
+    let full = usize::try_from(full).unwrap_or(cells);
+    format!("[{}{}]", "#".repeat(full), ".".repeat(cells - full))
+}
+
+fn state_of(pool: &Value, show: &Show) -> String {
+    let mut parts = Vec::new();
+    parts.extend(pauses::sentence(fields::member(pool, &["paused"]), show));
+    if fields::truth(pool, &["draining"]) {
+        let to = fields::number(pool, &["configured_slots"]).unwrap_or(0);
+        parts.push(format!("draining to {to} slots"));
+    }
+    if let Some(kind) = fields::text(pool, &["blocked_by.kind"]) {
+        let since = fields::instant(pool, &["blocked_by.since"]);
+        let since = since.map_or_else(String::new, |at| {
+            format!(" since {}", show.face().time_of_day(at))
+        });
+        parts.push(format!("first waits for {}{since}", kind.replace('_', " ")));
+    }
+    if parts.is_empty() {
+        "ok".to_owned()
+    } else {
+        parts.join("; ")
+    }
+}
+
+fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
+    let show = &session.show;
+    if show.json {
+        return show.document(&body.text);
+    }
+    let pool = fields::data(&body.value);
+    let (used, slots) = capacity(pool);
+    show.pairs(&[
+        ("pool", show.strong(&name_of(pool))),
+        ("used", format!("{} {used} of {slots} slots", bar(used, slots))),
+        ("waiting", waiting(pool)),
+        ("state", state_of(pool, show)),
+    ])?;
+    let entries = fields::list(pool, &["entries"]);
+    if entries.is_empty() {
+        return show.nothing("\nNothing runs and nothing waits. `ductor job ls` shows what could.");
+    }
+    show.data("\n")?;
+    let is_open = |entry: &&Value| matches!(word(entry).as_str(), "running" | "queued");
+    let closed = entries.iter().filter(|entry| !is_open(entry)).take(CLOSED_SHOWN);
+    let mut table = Table::new(&[
+        ("KEY", Kind::Whole),
+        ("STATE", Kind::State),
+        ("JOB", Kind::Whole),
+        ("SLOTS", Kind::Number),
+        ("PRIORITY", Kind::Number),
+        ("DEADLINE", Kind::Whole),
+        ("WHY", Kind::Sentence),
+    ]);
+    for entry in entries.iter().filter(is_open).chain(closed) {
+        table.row(entry_row(entry, show));
+    }
+    show.table(&table)?;
+    if fields::truth(pool, &["truncated"]) {
+        show.note("More entries wait than are shown.");
+    }
+    Ok(())
+}
+
+fn word(entry: &Value) -> String {
+    fields::text(entry, &["state"]).unwrap_or_default()
+}
+
+fn entry_row(entry: &Value, show: &Show) -> Vec<String> {
+    let state = word(entry);
+    let state = match fields::number(entry, &["position"]) {
+        Some(place) => format!("{state} #{place}"),
+        None => state,
+    };
+    let deadline = if state.starts_with("queued") {
+        fields::instant(entry, &["expires_at"])
+    } else {
+        None
+    };
+    let number = |name: &str| fields::text(entry, &[name]).unwrap_or_else(dash);
+    vec![
+        fields::text(entry, &["id"]).unwrap_or_default(),
+        state,
+        fields::text(entry, &["job"]).unwrap_or_default(),
+        number("slots"),
+        number("priority"),
+        show.instant(deadline),
+        why(entry, show),
+    ]
+}
+
+fn why(entry: &Value, show: &Show) -> String {
+    if let Some(reason) = fields::text(entry, &["waiting_reason", "reason"]) {
+        return reason;
+    }
+    if let Some(ended) = fields::instant(entry, &["finished_at"]) {
+        return format!("ended {}", show.face().instant(ended));
+    }
+    match (
+        fields::text(entry, &["claim.node"]),
+        fields::instant(entry, &["claim.claimed_at"]),
+    ) {
+        (Some(node), Some(at)) => format!("on {node} since {}", show.face().instant(at)),
+        (_, _) => dash(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_show_what_is_used() {
+        let table = [
+            (0, 2, "[..]"),
+            (1, 2, "[#.]"),
+            (2, 2, "[##]"),
+            (1, 100, "[#...................]"),
+            (99, 100, "[####################]"),
+            (3, 2, "[##]"),
+            (0, 0, "[.]"),
+        ];
+        for (used, slots, text) in table {
+            assert_eq!(bar(used, slots), text, "{used} of {slots}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Instants and lengths of time for people: read from arguments, and written with their zone.
+
+use jiff::civil;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, ZonedDateTime};
+
+use crate::words::time::{Millis, parse_instant};
+
+/// The zone in which times are shown and read.
+#[derive(Debug, Clone)]
+pub(super) struct Clockface {
+    zone: TimeZone,
+}
+
+impl Clockface {
+    /// UTC.
+    pub(super) fn utc() -> Clockface {
+        Clockface { zone: TimeZone::UTC }
+    }
+
+    /// The zone of this machine; UTC if it has none.
+    pub(super) fn local() -> Clockface {
+        Clockface {
+            zone: TimeZone::try_system().unwrap_or(TimeZone::UTC),
+        }
+    }
+
+    fn zoned(&self, at: Millis) -> Option<ZonedDateTime> {
+        Some(
+            Timestamp::from_millisecond(at.0)
+                .ok()?
+                .to_zoned_datetime(self.zone.clone()),
+        )
+    }
+
+    /// `2025-11-29 19:12:03 CET`.
+    pub(super) fn instant(&self, at: Millis) -> String {
+        self.zoned(at).map_or_else(
+            || at.to_string(),
+            |zoned| zoned.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+        )
+    }
+
+    /// `19:12:03 CET`.
+    pub(super) fn time_of_day(&self, at: Millis) -> String {
+        self.zoned(at).map_or_else(
+            || at.to_string(),
+            |zoned| zoned.strftime("%H:%M:%S %Z").to_string(),
+        )
+    }
+
+    /// Reads `2025-11-29T18:00:00Z`, `2025-11-29 19:00` (in this zone) or `19:00` (the next one in this zone).
+    pub(super) fn read(&self, text: &str, now: Millis) -> Result<Millis, String> {
+        if let Some(at) = parse_instant(text) {
+            return Ok(at);
+        }
+        let here = |local: civil::DateTime| {
+            let zoned = local
+                .to_zoned_datetime(self.zone.clone())
+                .map_err(|error| error.to_string())?;
+            Ok(Millis(zoned.timestamp().as_millisecond()))
+        };
+        if let Ok(local) = text.parse::<civil::DateTime>() {
+            return here(local);
+        }
+        let Ok(time) = text.parse::<civil::Time>() else {
+            return Err(format!(
+                "`{text}` is no time; write 2025-11-30T18:00:00Z, \"2025-11-30 19:00\" or 19:00"
+            ));
+        };
+        let today = self
+            .zoned(now)
+            .ok_or("the clock of this machine is out of range")?;
+        let at = here(today.date().to_datetime(time))?;
+        if at > now {
+            return Ok(at);
+        }
+        let tomorrow = today.date().tomorrow().map_err(|error| error.to_string())?;
+        here(tomorrow.to_datetime(time))
+    }
+}
+
+/// `320 ms`, `1.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 4 h`.
+pub(super) fn length(ms: u64) -> String {
+    let two = |large: u64, large_unit: &str, small: u64, small_unit: &str| {
+        if small == 0 {
+            format!("{large} {large_unit}")
+        } else {
+            format!("{large} {large_unit} {small} {small_unit}")
+        }
+    };
+    let seconds = ms / 1_000;
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 if ms % 1_000 < 100 => format!("{seconds} s"),
+        1_000..60_000 => format!("{seconds}.{} s", ms % 1_000 / 100),
+        60_000..3_600_000 => two(seconds / 60, "min", seconds % 60, "s"),
+        3_600_000..86_400_000 => two(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
+        _ => two(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
+    }
+}
+
+/// `in 5 s`, `3 min ago`.
+pub(super) fn relative(at: Millis, now: Millis) -> String {
+    if at > now {
+        format!("in {}", length(at.since(now)))
+    } else {
+        format!("{} ago", length(now.since(at)))
+    }
+}
+
+/// Milliseconds of `90` (seconds), `500ms`, `30s`, `5m`, `1h30m`, `2d`. At most a year.
+pub(super) fn read_length(text: &str) -> Result<u64, String> {
+    let bad = || format!("`{text}` is no length of time; write 30s, 5m, 1h30m or 2d");
+    let mut total: u64 = 0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let number: u64 = rest[..digits].parse().map_err(|_| bad())?;
+        let after = &rest[digits..];
+        let unit_end = after
+            .find(|letter: char| letter.is_ascii_digit())
+            .unwrap_or(after.len());
+        let unit_ms = match after[..unit_end].trim() {
+            "ms" => 1,
+            "s" => 1_000,
+            "" if digits == text.trim().len() => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(bad()),
+        };
+        total = total.saturating_add(number.saturating_mul(unit_ms));
+        rest = after[unit_end..].trim_start();
+    }
+    let year_ms = u64::try_from(SignedDuration::from_hours(366 * 24).as_millis()).unwrap_or(u64::MAX);
+    if total > year_ms {
+        return Err(format!("`{text}` is longer than a year"));
+    }
+    Ok(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_written_for_people() {
+        let table = [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 s"),
+            (1_250, "1.2 s"),
+            (59_999, "59.9 s"),
+            (60_000, "1 min"),
+            (184_000, "3 min 4 s"),
+            (7_500_000, "2 h 5 min"),
+            (273_600_000, "3 d 4 h"),
+        ];
+        for (ms, text) in table {
+            assert_eq!(length(ms), text);
+        }
+    }
+
+    #[test]
+    fn lengths_are_read() {
+        let good = [
+            ("90", 90_000),
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("1h 30min", 5_400_000),
+            ("2d", 172_800_000),
+        ];
+        for (text, ms) in good {
+            assert_eq!(read_length(text), Ok(ms), "{text}");
+        }
+        for text in ["", "h", "-5s", "1x", "1h30", "9999d", "99999999999999999999s"] {
+            assert!(read_length(text).is_err(), "{text}");
+        }
+    }
+
+    fn berlin() -> Clockface {
+        Clockface {
+            zone: TimeZone::get("Europe/Berlin").unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_time_always_has_its_zone() {
+        let at = Millis(1_764_439_200_123);
+        assert_eq!(Clockface::utc().instant(at), "2025-11-29 18:00:00 UTC");
+        assert_eq!(berlin().instant(at), "2025-11-29 19:00:00 CET");
+        assert_eq!(berlin().time_of_day(at), "19:00:00 CET");
+    }
+
+    #[test]
+    fn times_are_read_in_the_zone_they_are_shown_in() {
+        let now = Millis(1_764_439_200_000);
+        let read = |text: &str| berlin().read(text, now).map(|at| at.to_string());
+        assert_eq!(read("2025-11-30T06:00:00Z").unwrap(), "2025-11-30T06:00:00.000Z");
+        assert_eq!(read("2025-11-30 06:00").unwrap(), "2025-11-30T05:00:00.000Z");
+        assert_eq!(read("20:30").unwrap(), "2025-11-29T19:30:00.000Z");
+        assert_eq!(read("18:30").unwrap(), "2025-11-30T17:30:00.000Z");
+        assert!(read("soon").unwrap_err().contains("is no time"));
+    }
+
+    #[test]
+    fn past_and_future_are_told_apart() {
+        assert_eq!(relative(Millis(5_000), Millis(0)), "in 5 s");
+        assert_eq!(relative(Millis(0), Millis(60_000)), "1 min ago");
+    }
+}

@@ -1,0 +1,370 @@
+//! `GET /metrics`: OpenMetrics text. Counters live in the engine; gauges are computed from one snapshot at each scrape, so
+//! that they cannot differ from the tables.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::app::{App, VERSION};
+use super::error::Problem;
+use super::{health, nodes};
+use crate::engine::book::Book;
+use crate::engine::changes::head;
+use crate::engine::metrics::{JobLabel, Metrics, ReasonLabel, SlotPoolLabel, in_seconds};
+use crate::os;
+use crate::store::tables::{ACTIVE_RUNS, SLOT_WAITING};
+use crate::store::{Rows, StoreError, entries, runs};
+use crate::words::ids::TenantId;
+use crate::words::names::SlotPoolName;
+use crate::words::time::Millis;
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const TENANT: TenantId = TenantId::DEFAULT;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Build {
+    version: &'static str,
+    commit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CheckLabel {
+    check: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct KindLabel {
+    kind: &'static str,
+}
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+/// What a snapshot says, by name.
+#[derive(Debug, Default)]
+struct Seen {
+    nodes: BTreeMap<&'static str, usize>,
+    jobs_running: BTreeMap<String, usize>,
+    active: usize,
+    slot_pools: Vec<(SlotPoolName, SlotNumbers)>,
+}
+
+#[derive(Debug, Default)]
+struct SlotNumbers {
+    configured: u32,
+    stored: u32,
+    used: u32,
+    queued: u64,
+    paused: bool,
+    oldest_wait_ms: u64,
+}
+
+/// The scrape. A store that cannot be read takes its own rows away and nothing else.
+pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> {
+    let (book, now, for_read) = (app.engine.book(), app.engine.now().wall, app.clone());
+    let seen = app
+        .engine
+        .read(move |tx| look(tx, &for_read, &book, now))
+        .await
+        .ok();
+    let mut registry = Registry::default();
+    register_process(&mut registry, &app);
+    register_counters(&mut registry, &app.engine.metrics);
+    if let Some(seen) = seen {
+        register_work(&mut registry, &app.engine.metrics, &seen);
+        register_slots(&mut registry, &app.engine.metrics, &seen);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).map_err(|_| {
+        Problem::new(
+            axum::http::StatusCode::INTERNAL_SERVER_ERROR,
+            "the metrics cannot be written",
+        )
+    })?;
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
+}
+
+fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<Seen, StoreError> {
+    let mut seen = Seen::default();
+    for (name, _) in nodes::all(rows)? {
+        let state = if nodes::is_live(&app.engine, &name) {
+            "live"
+        } else {
+            "gone"
+        };
+        *seen.nodes.entry(state).or_default() += 1;
+    }
+    for (_, _, live) in runs::live(rows)? {
+        *seen.jobs_running.entry(live.job.to_string()).or_default() += 1;
+    }
+    seen.active = rows
+        .raw_scan(ACTIVE_RUNS.index(), &[], None, false, usize::MAX)?
+        .len();
+    for name in book.slot_pools.keys() {
+        match slot_numbers(rows, book, name, now) {
+            Ok(numbers) => seen.slot_pools.push((name.clone(), numbers)),
+            Err(error) if error.is_row_fault() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(seen)
+}
+
+fn slot_numbers(
+    rows: &mut impl Rows,
+    book: &Book,
+    name: &SlotPoolName,
+    now: Millis,
+) -> Result<SlotNumbers, StoreError> {
+    let state = head::slot_pool(rows, name)?;
+    let waiting = rows.scan(&SLOT_WAITING, &(TENANT, name.clone()), None, usize::MAX)?;
+    let oldest = waiting.iter().map(|((_, _, _, at, _), _)| *at).min();
+    Ok(SlotNumbers {
+        configured: book.slot_pools.get(name).map_or(0, |configured| configured.slots),
+        stored: head::stored_slots(state.as_ref(), book, name),
+        used: entries::used_slots(rows, name)?,
+        queued: waiting.len() as u64,
+        paused: state
+            .and_then(|state| state.paused)
+            .is_some_and(|pause| pause.holds_at(now)),
+        oldest_wait_ms: oldest.map_or(0, |oldest| now.since(oldest)),
+    })
+}
+
+/// A gauge with one value.
+fn gauge(registry: &mut Registry, name: &str, help: &str, value: u64) {
+    let gauge: Gauge = Gauge::default();
+    gauge.set(value.try_into().unwrap_or(i64::MAX));
+    registry.register(name, help, gauge);
+}
+
+fn register_process(registry: &mut Registry, app: &App) {
+    let build = Family::<Build, Gauge>::default();
+    build
+        .get_or_create(&Build {
+            version: VERSION,
+            commit: health::commit(),
+        })
+        .set(1);
+    registry.register("ductor_build_info", "Always 1", build);
+    let start: Seconds = Gauge::default();
+    start.set(in_seconds(app.started_at.since(Millis(0))));
+    registry.register("ductor_start_time_seconds", "Process start", start);
+    let ready = Family::<CheckLabel, Gauge>::default();
+    for check in health::checks(app) {
+        ready
+            .get_or_create(&CheckLabel { check: check.name })
+            .set(i64::from(check.ok));
+    }
+    registry.register("ductor_ready", "1 good", ready);
+    gauge(
+        registry,
+        "ductor_draining",
+        "1 while draining",
+        u64::from(app.engine.is_stopping()),
+    );
+    let streams = app.streams.load(Ordering::Relaxed) as u64;
+    gauge(registry, "ductor_stream_clients", "Event streams", streams);
+    let stats = app.engine.store.stats();
+    gauge(
+        registry,
+        "ductor_store_file_bytes",
+        "Bytes of the store file",
+        stats.file_bytes,
+    );
+    let errors = Family::<KindLabel, Counter>::default();
+    errors
+        .get_or_create(&KindLabel { kind: "file" })
+        .inc_by(stats.faults);
+    registry.register("ductor_store_errors", "Faults of the store file", errors);
+    if let Some(free) = app.health.free_bytes() {
+        gauge(
+            registry,
+            "ductor_state_disk_free_bytes",
+            "Free bytes under the state directory",
+            free,
+        );
+    }
+    if let Ok(resident) = os::proc::own_rss_bytes() {
+        gauge(
+            registry,
+            "ductor_process_resident_bytes",
+            "Resident memory of the daemon",
+            resident,
+        );
+    }
+}
+
+/// The library appends `_total` to counters by itself.
+fn register_counters(registry: &mut Registry, metrics: &Metrics) {
+    let m = metrics;
+    registry.register(
+        "ductor_http_requests",
+        "Requests by route pattern",
+        m.http_requests.clone(),
+    );
+    registry.register(
+        "ductor_http_request_seconds",
+        "Time to the answer",
+        m.http_request_seconds.clone(),
+    );
+    for reason in ["host", "origin", "body"] {
+        drop(m.http_rejected.get_or_create(&ReasonLabel {
+            reason: reason.to_owned(),
+        }));
+    }
+    registry.register(
+        "ductor_http_rejected",
+        "Turned away before routing",
+        m.http_rejected.clone(),
+    );
+    registry.register(
+        "ductor_runs_started",
+        "Runs that began to exist",
+        m.runs_started.clone(),
+    );
+    registry.register("ductor_runs_finished", "Runs that ended", m.runs_finished.clone());
+    registry.register(
+        "ductor_run_seconds",
+        "Start to end of a run",
+        m.run_seconds.clone(),
+    );
+    registry.register("ductor_attempts", "Attempts that ended", m.attempts.clone());
+    let help = "Last success of a job";
+    registry.register(
+        "ductor_job_last_success_timestamp_seconds",
+        help,
+        m.last_success.clone(),
+    );
+    registry.register(
+        "ductor_fires",
+        "Due moments by what became of them",
+        m.fires.clone(),
+    );
+    registry.register(
+        "ductor_fire_lag_seconds",
+        "Due to recorded",
+        m.fire_lag_seconds.clone(),
+    );
+    registry.register(
+        "ductor_slot_wait_seconds",
+        "Enqueue to admission",
+        m.slot_wait_seconds.clone(),
+    );
+    registry.register(
+        "ductor_slot_held_seconds",
+        "Slot seconds used",
+        m.slot_held_seconds.clone(),
+    );
+    registry.register(
+        "ductor_slot_refusals",
+        "Refused enqueues",
+        m.slot_refusals.clone(),
+    );
+    registry.register(
+        "ductor_slot_entries_ended",
+        "Entries that closed",
+        m.slot_entries_ended.clone(),
+    );
+    registry.register("ductor_claims_lapsed", "Leases lost", m.claims_lapsed.clone());
+    registry.register(
+        "ductor_lease_renewals",
+        "Renewals of leases",
+        m.lease_renewals.clone(),
+    );
+    let help = "Entries put back after a death or a lost lease";
+    registry.register("ductor_slot_readmitted", help, m.slot_readmitted.clone());
+    registry.register(
+        "ductor_slot_renewal_failures",
+        "Renewals that failed",
+        m.slot_renewal_failures.clone(),
+    );
+}
+
+fn register_work(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
+    let nodes = Family::<StateLabel, Gauge>::default();
+    for state in ["live", "gone"] {
+        let count = seen.nodes.get(state).copied().unwrap_or_default();
+        nodes.get_or_create(&StateLabel { state }).set(wide(count as u64));
+    }
+    registry.register("ductor_nodes", "Daemons seen in this state directory", nodes);
+    let running: usize = seen.jobs_running.values().sum();
+    let active = Family::<StateLabel, Gauge>::default();
+    active
+        .get_or_create(&StateLabel { state: "running" })
+        .set(wide(running as u64));
+    let pending = seen.active.saturating_sub(running) as u64;
+    active
+        .get_or_create(&StateLabel { state: "pending" })
+        .set(wide(pending));
+    registry.register("ductor_runs_active", "Runs that have not ended", active);
+    let jobs = Family::<JobLabel, Gauge>::default();
+    for (job, count) in &seen.jobs_running {
+        jobs.get_or_create(&JobLabel {
+            job: metrics.job_name(job),
+        })
+        .inc_by(wide(*count as u64));
+    }
+    registry.register("ductor_jobs_running", "Attempts of a job that run now", jobs);
+}
+
+fn register_slots(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
+    let mut rows = |name: &str, help: &str, value: &dyn Fn(&SlotNumbers) -> u64| {
+        let family = Family::<SlotPoolLabel, Gauge>::default();
+        for (slot_pool, numbers) in &seen.slot_pools {
+            let label = SlotPoolLabel {
+                slot_pool: metrics.slot_pool_name(slot_pool.as_str()),
+            };
+            family.get_or_create(&label).inc_by(wide(value(numbers)));
+        }
+        registry.register(name, help, family);
+    };
+    rows("ductor_slots_configured", "Slots as configured", &|pool| {
+        u64::from(pool.configured)
+    });
+    rows(
+        "ductor_slots_stored",
+        "Slots in force; differs during a drain",
+        &|pool| u64::from(pool.stored),
+    );
+    rows("ductor_slots_used", "Slots held by claims", &|pool| {
+        u64::from(pool.used)
+    });
+    rows("ductor_slot_entries_queued", "Entries that wait", &|pool| {
+        pool.queued
+    });
+    rows("ductor_slot_paused", "1 while paused", &|pool| {
+        u64::from(pool.paused)
+    });
+    let oldest = Family::<SlotPoolLabel, Seconds>::default();
+    for (slot_pool, numbers) in &seen.slot_pools {
+        let label = SlotPoolLabel {
+            slot_pool: metrics.slot_pool_name(slot_pool.as_str()),
+        };
+        oldest
+            .get_or_create(&label)
+            .set(in_seconds(numbers.oldest_wait_ms));
+    }
+    registry.register(
+        "ductor_slot_oldest_wait_seconds",
+        "Wait of the oldest queued entry",
+        oldest,
+    );
+}
+
+fn wide(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

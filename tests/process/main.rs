@@ -1,0 +1,13 @@
+//! Real processes through the real binary: launch, groups, output, orphans, memory.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests; the lint's own exception does not see their helpers"
+)]
+
+mod group;
+mod launch;
+mod memory;
+mod orphans;
+mod output;
+mod workshop;
