@@ -265,7 +265,10 @@ fn replace_without_slot_pool() {
         (passed.replaced, passed.claimed.len()),
         (vec![first.claim.fence], 0)
     );
-    assert!(rig.pass().replaced.is_empty(), "it was asked once, that is enough");
+    assert!(
+        rig.pass().replaced.is_empty(),
+        "it was asked once, that is enough"
+    );
     rig.complete(&first, Outcome::Cancelled);
     assert_eq!(rig.pass().claimed.len(), 1);
 }
