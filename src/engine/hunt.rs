@@ -85,7 +85,7 @@ impl Hunter {
         let lock = loop {
             if let Some(lock) = self.engine.directory.lock_clean_up(&node)? {
                 break lock;
-            };
+            }
             tokio::time::sleep(Duration::from_millis(25)).await;
         };
         let mut left = self.found().await?;
