@@ -106,7 +106,9 @@ impl Hunter {
                 CrashVerdict::EndThenPutBack => {
                     ends.spawn(end_of(found));
                 }
-                verdict => settled += usize::from(self.settle_unseen(&found, verdict).await?),
+                verdict @ (CrashVerdict::PutBack | CrashVerdict::WaitForLease) => {
+                    settled += usize::from(self.settle_unseen(&found, verdict).await?);
+                }
             }
         }
         while let Some(ended) = ends.join_next().await {

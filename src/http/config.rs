@@ -21,7 +21,13 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Pr
             "the configuration cannot be shown",
         )
     })?;
-    for job in data
+    hide_values(&mut data);
+    Ok(Json(Data { data }))
+}
+
+/// Variables carry secrets; their names do not.
+pub(super) fn hide_values(config: &mut Value) {
+    for job in config
         .get_mut("jobs")
         .and_then(Value::as_array_mut)
         .into_iter()
@@ -38,5 +44,4 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Pr
             }
         }
     }
-    Ok(Json(Data { data }))
 }

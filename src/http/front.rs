@@ -336,6 +336,13 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_panic_is_an_error() {
+        let fine = caught(async { StatusCode::OK.into_response() }).await;
+        assert_eq!(fine.map(|response| response.status()), Ok(StatusCode::OK));
+        assert!(caught(async { panic!("planned") }).await.is_err());
+    }
+
     #[test]
     fn a_request_id_is_taken_when_it_is_one() {
         let check = |given: &str, taken: bool| {

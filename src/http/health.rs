@@ -223,7 +223,7 @@ pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, 
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Version {
+pub(super) struct Identity {
     name: &'static str,
     version: &'static str,
     commit: &'static str,
@@ -237,8 +237,8 @@ pub(super) fn commit() -> &'static str {
 }
 
 /// What this is.
-pub(super) async fn version() -> Json<Version> {
-    Json(Version {
+pub(super) async fn version() -> Json<Identity> {
+    Json(Identity {
         name: "ductor",
         version: VERSION,
         commit: commit(),

@@ -32,7 +32,7 @@ pub(super) fn last<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a 
 /// A parameter that is a number inside a range.
 pub(super) fn number<T>(pairs: &[(String, String)], name: &str, min: T, max: T) -> Result<Option<T>, Problem>
 where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
 {
     let Some(text) = last(pairs, name) else {
         return Ok(None);

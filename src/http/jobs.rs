@@ -214,16 +214,16 @@ fn demand(
         };
         queues.insert(pool.clone(), queue);
     }
-    let Some(Ok(queue)) = queues.get(pool) else {
+    let Some(Ok(by_job)) = queues.get(pool) else {
         return Ok((None, true));
     };
-    let queued = queue.get(name).copied().unwrap_or_default();
+    let own = by_job.get(name).copied().unwrap_or_default();
     Ok((
         Some(DemandView {
             name: pool.clone(),
             slots: demand.slots,
             priority: demand.priority,
-            queued,
+            queued: own,
         }),
         false,
     ))

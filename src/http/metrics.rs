@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use super::app::{App, VERSION};
 use super::error::Problem;
@@ -22,7 +23,7 @@ use crate::engine::changes::head;
 use crate::engine::metrics::{JobLabel, Metrics, ReasonLabel, SlotPoolLabel, in_seconds};
 use crate::os;
 use crate::store::tables::{ACTIVE_RUNS, SLOT_WAITING};
-use crate::store::{Rows, StoreError, entries, runs};
+use crate::store::{COMMIT_BOUNDS_MS, Rows, StoreError, StoreStats, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::names::SlotPoolName;
 use crate::words::time::Millis;
@@ -49,6 +50,25 @@ struct StateLabel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct KindLabel {
     kind: &'static str,
+}
+
+/// Commits by their time, as the store counts them.
+#[derive(Debug)]
+struct Commits(StoreStats);
+
+impl EncodeMetric for Commits {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let bounds = COMMIT_BOUNDS_MS
+            .iter()
+            .map(|bound| in_seconds(*bound))
+            .chain([f64::MAX]);
+        let classes: Vec<(f64, u64)> = bounds.zip(self.0.commits_by_time).collect();
+        encoder.encode_histogram::<NoLabelSet>(in_seconds(self.0.commit_ms), self.0.commits, &classes, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
 }
 
 type Seconds = Gauge<f64, AtomicU64>;
@@ -82,6 +102,7 @@ pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> 
         .ok();
     let mut registry = Registry::default();
     register_process(&mut registry, &app);
+    register_requests(&mut registry, &app.engine.metrics);
     register_counters(&mut registry, &app.engine.metrics);
     if let Some(seen) = seen {
         register_work(&mut registry, &app.engine.metrics, &seen);
@@ -185,6 +206,11 @@ fn register_process(registry: &mut Registry, app: &App) {
         "Bytes of the store file",
         stats.file_bytes,
     );
+    registry.register(
+        "ductor_store_commit_seconds",
+        "Commits with their sync to disk",
+        Commits(stats),
+    );
     let errors = Family::<KindLabel, Counter>::default();
     errors
         .get_or_create(&KindLabel { kind: "file" })
@@ -208,89 +234,99 @@ fn register_process(registry: &mut Registry, app: &App) {
     }
 }
 
-/// The library appends `_total` to counters by itself.
-fn register_counters(registry: &mut Registry, metrics: &Metrics) {
+/// A counter or histogram of the engine. The library appends `_total` to counters by itself.
+fn row<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: &M) {
+    registry.register(name, help, metric.clone());
+}
+
+fn register_requests(to: &mut Registry, metrics: &Metrics) {
+    for reason in ["host", "origin", "body"] {
+        let label = ReasonLabel {
+            reason: reason.to_owned(),
+        };
+        drop(metrics.http_rejected.get_or_create(&label));
+    }
     let m = metrics;
-    registry.register(
+    row(
+        to,
         "ductor_http_requests",
         "Requests by route pattern",
-        m.http_requests.clone(),
+        &m.http_requests,
     );
-    registry.register(
+    row(
+        to,
         "ductor_http_request_seconds",
         "Time to the answer",
-        m.http_request_seconds.clone(),
+        &m.http_request_seconds,
     );
-    for reason in ["host", "origin", "body"] {
-        drop(m.http_rejected.get_or_create(&ReasonLabel {
-            reason: reason.to_owned(),
-        }));
-    }
-    registry.register(
+    row(
+        to,
         "ductor_http_rejected",
         "Turned away before routing",
-        m.http_rejected.clone(),
+        &m.http_rejected,
     );
-    registry.register(
+}
+
+fn register_counters(to: &mut Registry, m: &Metrics) {
+    row(
+        to,
         "ductor_runs_started",
         "Runs that began to exist",
-        m.runs_started.clone(),
+        &m.runs_started,
     );
-    registry.register("ductor_runs_finished", "Runs that ended", m.runs_finished.clone());
-    registry.register(
-        "ductor_run_seconds",
-        "Start to end of a run",
-        m.run_seconds.clone(),
-    );
-    registry.register("ductor_attempts", "Attempts that ended", m.attempts.clone());
-    let help = "Last success of a job";
-    registry.register(
+    row(to, "ductor_runs_finished", "Runs that ended", &m.runs_finished);
+    row(to, "ductor_run_seconds", "Start to end of a run", &m.run_seconds);
+    row(to, "ductor_attempts", "Attempts that ended", &m.attempts);
+    row(
+        to,
         "ductor_job_last_success_timestamp_seconds",
-        help,
-        m.last_success.clone(),
+        "Last success of a job",
+        &m.last_success,
     );
-    registry.register(
-        "ductor_fires",
-        "Due moments by what became of them",
-        m.fires.clone(),
-    );
-    registry.register(
+    row(to, "ductor_fires", "Due moments by what became of them", &m.fires);
+    row(
+        to,
         "ductor_fire_lag_seconds",
         "Due to recorded",
-        m.fire_lag_seconds.clone(),
+        &m.fire_lag_seconds,
     );
-    registry.register(
+    row(
+        to,
         "ductor_slot_wait_seconds",
         "Enqueue to admission",
-        m.slot_wait_seconds.clone(),
+        &m.slot_wait_seconds,
     );
-    registry.register(
+    row(
+        to,
         "ductor_slot_held_seconds",
         "Slot seconds used",
-        m.slot_held_seconds.clone(),
+        &m.slot_held_seconds,
     );
-    registry.register(
-        "ductor_slot_refusals",
-        "Refused enqueues",
-        m.slot_refusals.clone(),
-    );
-    registry.register(
+    row(to, "ductor_slot_refusals", "Refused enqueues", &m.slot_refusals);
+    row(
+        to,
         "ductor_slot_entries_ended",
         "Entries that closed",
-        m.slot_entries_ended.clone(),
+        &m.slot_entries_ended,
     );
-    registry.register("ductor_claims_lapsed", "Leases lost", m.claims_lapsed.clone());
-    registry.register(
+    row(to, "ductor_claims_lapsed", "Leases lost", &m.claims_lapsed);
+    row(
+        to,
         "ductor_lease_renewals",
         "Renewals of leases",
-        m.lease_renewals.clone(),
+        &m.lease_renewals,
     );
-    let help = "Entries put back after a death or a lost lease";
-    registry.register("ductor_slot_readmitted", help, m.slot_readmitted.clone());
-    registry.register(
+    row(
+        to,
+        "ductor_slot_readmitted",
+        "Entries put back after a death or a lost lease",
+        &m.slot_readmitted,
+    );
+    row(
+        to,
         "ductor_slot_renewal_failures",
         "Renewals that failed",
-        m.slot_renewal_failures.clone(),
+        &m.slot_renewal_failures,
     );
 }
 

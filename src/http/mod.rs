@@ -2,7 +2,7 @@
 //!
 //! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
 //! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
-//! have plain bodies in camelCase, everything under `/api` has `{"data": …}` in snake_case. Not here: the pages of the
+//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. Not here: the pages of the
 //! dashboard, keys and scopes.
 
 mod app;

@@ -151,14 +151,13 @@ fn page(
             before = Some(id);
             match run {
                 Some(run) if filter.matches(&run) => data.push(Listed::Run(RunView::of(&run))),
-                Some(_) => {}
                 None if filter.states.is_empty() => {
                     data.push(Listed::Unreadable {
                         id: id.to_string(),
                         state: "unreadable",
                     });
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         if is_last {

@@ -95,7 +95,7 @@ fn checked_fields(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     match fields.get("retries") {
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => {
-            faults.push(input::fault("retries", "unsupported", "is not supported yet"))
+            faults.push(input::fault("retries", "unsupported", "is not supported yet"));
         }
         Some(_) => faults.push(input::fault("retries", "type", "must be true or false")),
     }

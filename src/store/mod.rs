@@ -30,6 +30,6 @@ mod writer;
 
 pub use error::{ChangeError, StoreError};
 pub use feed::{FeedItem, FeedRow};
-pub use handle::{Store, StoreOptions, StoreStats};
+pub use handle::{COMMIT_BOUNDS_MS, Store, StoreOptions, StoreStats};
 pub use table::Rows;
 pub use tx::{Abort, ReadTx, Tx};

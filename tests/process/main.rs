@@ -4,6 +4,10 @@
     clippy::unwrap_used,
     reason = "tests; the lint's own exception does not see their helpers"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests bound how long real processes take"
+)]
 
 mod group;
 mod launch;

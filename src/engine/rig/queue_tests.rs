@@ -265,8 +265,9 @@ fn replace_without_slot_pool() {
         (passed.replaced, passed.claimed.len()),
         (vec![first.claim.fence], 0)
     );
-    assert!(
-        rig.pass().replaced.is_empty(),
+    assert_eq!(
+        rig.pass().replaced,
+        Vec::<u64>::new(),
         "it was asked once, that is enough"
     );
     rig.complete(&first, Outcome::Cancelled);
