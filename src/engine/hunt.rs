@@ -83,10 +83,10 @@ impl Hunter {
         // Another daemon that cleans up right now saw this name's lock free: what is claimed before it has looked at the
         // claims, it would take for left over.
         let lock = loop {
-            match self.engine.directory.lock_clean_up(&node)? {
-                Some(lock) => break lock,
-                None => tokio::time::sleep(Duration::from_millis(25)).await,
+            if let Some(lock) = self.engine.directory.lock_clean_up(&node)? {
+                break lock;
             }
+            tokio::time::sleep(Duration::from_millis(25)).await;
         };
         let mut left = self.found().await?;
         left.retain(|found| {
