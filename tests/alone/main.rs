@@ -4,9 +4,12 @@
     clippy::unwrap_used,
     reason = "tests; the lint's own exception does not see their helpers"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests bound how long real processes take"
+)]
 
 #[path = "../process/workshop.rs"]
-#[allow(dead_code, reason = "shared with the tests of processes")]
 mod workshop;
 
 mod memory;
