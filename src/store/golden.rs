@@ -163,6 +163,10 @@ fn run_samples(out: &mut Vec<Sample>) {
             },
         ),
     ));
+}
+
+fn step_samples(out: &mut Vec<Sample>) {
+    let (started_at, ended_at) = (Millis(2_000), Millis(-3_000));
     let step = |phase: StepPhase| StepState {
         step: StepRef::main(),
         attempt: 1,
@@ -202,6 +206,10 @@ fn run_samples(out: &mut Vec<Sample>) {
             reason: why(),
         }),
     ));
+}
+
+fn attempt_samples(out: &mut Vec<Sample>) {
+    let (started_at, ended_at) = (Millis(2_000), Millis(-3_000));
     let attempt = |outcome: Outcome, exit_code: Option<i32>| Attempt {
         outcome,
         exit_code,
@@ -254,6 +262,10 @@ fn entry_samples(out: &mut Vec<Sample>) {
         "cancelled",
         &state(EntryState::Cancelled { at, reason: why() }),
     ));
+}
+
+fn slot_pool_samples(out: &mut Vec<Sample>) {
+    let at = Millis(90);
     let pause = Pause {
         until: Some(at),
         by: "me".to_owned(),
@@ -276,6 +288,9 @@ fn entry_samples(out: &mut Vec<Sample>) {
         },
     ));
     out.push(sample("open end", &Pause { until: None, ..pause }));
+}
+
+fn index_samples(out: &mut Vec<Sample>) {
     let waiting = WaitingRow {
         seq: 7,
         slots: 2,
@@ -337,7 +352,7 @@ fn other_samples(out: &mut Vec<Sample>) {
         &DefinitionRecord {
             digest: "d".to_owned(),
             published_at: at,
-            json: json.clone(),
+            json,
         },
     ));
     let published = PublishedJob {
@@ -363,6 +378,10 @@ fn other_samples(out: &mut Vec<Sample>) {
             max_queued: 1_000,
         },
     ));
+}
+
+fn live_samples(out: &mut Vec<Sample>) {
+    let at = Millis(90);
     let live = LiveAttempt {
         job: job(),
         number: 1,
@@ -405,6 +424,11 @@ fn other_samples(out: &mut Vec<Sample>) {
             node: Some(node()),
         },
     ));
+}
+
+fn fire_samples(out: &mut Vec<Sample>) {
+    let at = Millis(90);
+    let json = JsonText::parse("{\"name\":\"nightly\"}").unwrap();
     out.push(sample("run", &Fire::Run(RunId([1; 16]))));
     out.push(sample(
         "skipped",
@@ -448,8 +472,14 @@ fn other_samples(out: &mut Vec<Sample>) {
 fn samples() -> Vec<Sample> {
     let mut out = Vec::new();
     run_samples(&mut out);
+    step_samples(&mut out);
+    attempt_samples(&mut out);
     entry_samples(&mut out);
+    slot_pool_samples(&mut out);
+    index_samples(&mut out);
     other_samples(&mut out);
+    live_samples(&mut out);
+    fire_samples(&mut out);
     out
 }
 
@@ -491,12 +521,8 @@ fn every_record_has_golden_bytes() {
     let names: Vec<&str> = list.lines().filter_map(|line| line.split('"').nth(1)).collect();
     assert!(names.len() >= 22, "{names:?}");
     for name in names {
-        assert!(
-            GOLDEN
-                .lines()
-                .any(|golden| golden.split(" | ").next() == Some(name)),
-            "{name} has no golden bytes"
-        );
+        let has_line = GOLDEN.lines().any(|line| line.split(" | ").next() == Some(name));
+        assert!(has_line, "{name} has no golden bytes");
     }
 }
 
