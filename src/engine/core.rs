@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use super::book::{Book, BookShelf};
 use super::live::LiveTable;
 use super::metrics::Metrics;
+use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;
 use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
@@ -40,8 +41,8 @@ pub struct Engine {
     pub wake: Arc<Notify>,
     /// The cap of one attempt's log.
     pub log_bytes_max: u64,
-    /// Where a shim's program is.
-    pub program: PathBuf,
+    /// Processes that wait in advance.
+    pub warm: WarmShims,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -79,7 +80,7 @@ impl Engine {
             clock_watch: ClockWatch::default(),
             wake: Arc::new(Notify::new()),
             log_bytes_max: parts.log_bytes_max,
-            program: parts.program,
+            warm: WarmShims::new(parts.program),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
+use super::changes::claim::Passed;
 use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
+use super::runner::{self, Quick};
 use crate::domain::slots::admission::Pause;
 use crate::domain::workflow::run::Trigger;
 use crate::store::ChangeError;
@@ -58,11 +60,25 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },
     };
+    let demand = start.job.definition.main_step().slots.as_ref();
+    let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()));
     let for_change = Arc::clone(&book);
-    let started = engine
-        .store
-        .change("start", move |tx| start::start(tx, &for_change, &start))
-        .await?;
+    let changed = engine.store.change("start", move |tx| {
+        let started = start::start(tx, &for_change, &start)?;
+        let passed = match &started {
+            Started::Queued { .. } | Started::Ready { .. } => quick.claim(tx)?,
+            Started::Repeated(_)
+            | Started::KeyReused
+            | Started::AlreadyFired
+            | Started::Paused
+            | Started::Refused(_)
+            | Started::StillRunning => Passed::default(),
+        };
+        Ok((started, passed))
+    });
+    let (started, passed) = changed.await?;
+    runner::act(engine, passed, &mut shims);
+    engine.warm.give_back(shims);
     match &started {
         Started::Queued { .. } | Started::Ready { .. } => {
             engine.metrics.count_started(name.as_str(), "manual");

@@ -43,7 +43,9 @@ const REFUSED: &[(&str, &str, &str)] = &[
 const EXCEPTIONS: &[(&str, &str)] = &[("src/words/time", "os")];
 
 /// What files of `engine/` share; the rest of an engine is reached through the store and the feed.
-const ENGINE_SEAMS: &[&str] = &["feed", "book", "core", "live", "metrics", "changes", "runner"];
+const ENGINE_SEAMS: &[&str] = &[
+    "feed", "book", "core", "live", "metrics", "changes", "runner", "warm",
+];
 
 /// Macros with `#[macro_export]`, which live at the crate's root and on no floor.
 const ROOT_MACROS: &[&str] = &["failpoint"];

@@ -245,6 +245,27 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
     Ok(done)
 }
 
+/// The part of a pass that fits into another change: one queue, or the ready steps. A row that cannot be read stops it
+/// and nothing else; the next whole pass reports it.
+pub fn quick_pass(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    slot_pool: Option<&SlotPoolName>,
+) -> Result<Passed, Abort> {
+    let mut done = Passed::default();
+    let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
+    let served = match slot_pool {
+        Some(name) if book.locks_trusted => serve(tx, book, pass, name, &mut free, &mut done),
+        Some(_) => Ok(()),
+        None => claim_ready(tx, book, pass, &mut free, &mut done),
+    };
+    match served {
+        Err(Abort(error)) if !error.is_row_fault() => Err(Abort(error)),
+        Ok(()) | Err(_) => Ok(done),
+    }
+}
+
 /// Claims, expires or withdraws heads of one queue until the head must wait. Reads of a head come before its writes,
 /// so that a damaged row stops the queue without a half-done claim.
 fn serve(
