@@ -265,7 +265,11 @@ fn replace_without_slot_pool() {
         (passed.replaced, passed.claimed.len()),
         (vec![first.claim.fence], 0)
     );
-    assert_eq!(rig.pass().replaced, Vec::<u64>::new(), "it was asked once, that is enough");
+    assert_eq!(
+        rig.pass().replaced,
+        Vec::<u64>::new(),
+        "it was asked once, that is enough"
+    );
     rig.complete(&first, Outcome::Cancelled);
     assert_eq!(rig.pass().claimed.len(), 1);
 }
