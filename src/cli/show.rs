@@ -14,6 +14,10 @@ use crate::words::time::{Clock, Millis, SystemClock};
 
 /// How this command shows what it has.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a wish of the caller or a fact of a stream"
+)]
 pub(super) struct Show {
     /// Print the API's bodies.
     pub(super) json: bool,
@@ -31,6 +35,7 @@ fn wants_colour(no_color: bool, terminal: bool) -> bool {
     terminal && !no_color && !unwanted && !dumb
 }
 
+#[expect(clippy::unused_self, reason = "whoever writes has to hold the way of showing")]
 impl Show {
     /// As the flags and the terminal say.
     pub(super) fn new(global: &Global) -> Show {
@@ -80,9 +85,12 @@ impl Show {
     pub(super) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = std::io::stdout().lock();
         let written = out.write_all(bytes).and_then(|()| out.flush());
-        written.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => Failure::OutputClosed,
-            _ => Failure::Negative(format!("standard output cannot be written: {error}")),
+        written.map_err(|error| {
+            if error.kind() == ErrorKind::BrokenPipe {
+                Failure::OutputClosed
+            } else {
+                Failure::Negative(format!("standard output cannot be written: {error}"))
+            }
         })
     }
 

@@ -71,6 +71,7 @@ impl Table {
     }
 
     /// One more row; line ends and control characters in it are made harmless.
+    #[expect(clippy::needless_pass_by_value, reason = "rows are made where they are given")]
     pub(super) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());

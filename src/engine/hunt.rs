@@ -83,10 +83,10 @@ impl Hunter {
         // Another daemon that cleans up right now saw this name's lock free: what is claimed before it has looked at the
         // claims, it would take for left over.
         let lock = loop {
-            match self.engine.directory.lock_clean_up(&node)? {
-                Some(lock) => break lock,
-                None => tokio::time::sleep(Duration::from_millis(25)).await,
+            if let Some(lock) = self.engine.directory.lock_clean_up(&node)? {
+                break lock;
             }
+            tokio::time::sleep(Duration::from_millis(25)).await;
         };
         let mut left = self.found().await?;
         left.retain(|found| {
@@ -106,7 +106,9 @@ impl Hunter {
                 CrashVerdict::EndThenPutBack => {
                     ends.spawn(end_of(found));
                 }
-                verdict => settled += usize::from(self.settle_unseen(&found, verdict).await?),
+                verdict @ (CrashVerdict::PutBack | CrashVerdict::WaitForLease) => {
+                    settled += usize::from(self.settle_unseen(&found, verdict).await?);
+                }
             }
         }
         while let Some(ended) = ends.join_next().await {

@@ -177,8 +177,6 @@ impl Names {
 pub struct Metrics {
     /// Runs that began to exist.
     pub runs_started: Family<WorkflowTrigger, Counter>,
-    /// Runs that ended.
-    pub runs_finished: Family<WorkflowOutcome, Counter>,
     /// From start to end.
     pub run_seconds: Family<WorkflowLabel, Histogram, fn() -> Histogram>,
     /// Attempts that ended.
@@ -193,8 +191,6 @@ pub struct Metrics {
     pub slot_held_seconds: Family<SlotPoolJob, Counter<f64, AtomicU64>>,
     /// Refused enqueues.
     pub slot_refusals: Family<SlotPoolReason, Counter>,
-    /// Entries that closed.
-    pub slot_entries_ended: Family<SlotPoolStateLabel, Counter>,
     /// Leases lost.
     pub claims_lapsed: Family<SlotPoolLabel, Counter>,
     /// Renewals.
@@ -221,7 +217,6 @@ impl Metrics {
     pub fn new() -> Metrics {
         Metrics {
             runs_started: Family::default(),
-            runs_finished: Family::default(),
             run_seconds: Family::new_with_constructor(seconds),
             attempts: Family::default(),
             fires: Family::default(),
@@ -229,7 +224,6 @@ impl Metrics {
             slot_wait_seconds: Family::new_with_constructor(seconds),
             slot_held_seconds: Family::default(),
             slot_refusals: Family::default(),
-            slot_entries_ended: Family::default(),
             claims_lapsed: Family::default(),
             lease_renewals: Family::default(),
             slot_readmitted: Family::default(),

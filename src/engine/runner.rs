@@ -9,9 +9,7 @@ use super::changes::complete::{self, Holder, Recorded};
 use super::changes::renew::Renewal;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
-use super::metrics::{
-    JobLabel, SlotPoolJob, SlotPoolStateLabel, TypeOutcome, WorkflowLabel, WorkflowOutcome, in_seconds,
-};
+use super::metrics::{JobLabel, SlotPoolJob, TypeOutcome, WorkflowLabel, in_seconds};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::Definition;
@@ -247,11 +245,6 @@ impl Runner {
         };
         metrics.attempts.get_or_create(&outcome).inc();
         if run.state.is_terminal() {
-            let finished = WorkflowOutcome {
-                workflow: workflow.clone(),
-                outcome: run.state.word().to_owned(),
-            };
-            metrics.runs_finished.get_or_create(&finished).inc();
             let took = attempt
                 .ended_at
                 .since(run.state.started_at().unwrap_or(attempt.started_at));
@@ -281,11 +274,6 @@ impl Runner {
                 .slot_held_seconds
                 .get_or_create(&label)
                 .inc_by(in_seconds(held) * f64::from(entry.slots));
-            let ended = SlotPoolStateLabel {
-                slot_pool,
-                state: "finished".to_owned(),
-            };
-            metrics.slot_entries_ended.get_or_create(&ended).inc();
         }
     }
 }

@@ -11,14 +11,17 @@ use crate::os::failpoint::Fault;
 /// fails the first test.
 fn routes() -> Vec<(String, &'static str)> {
     let page = include_str!("router.rs");
-    let lines = page
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix(".route(\""));
-    let found = lines.map(|line| {
-        let (path, rest) = line.split_once('"').unwrap();
+    let found = page.split(".route(").skip(1).map(|text| {
+        let mut parts = text.split('"');
+        let path = parts.nth(1).unwrap().replace("/~", ":");
+        let handler = parts.next().unwrap().trim_start_matches([',', ' ', '\n']);
         (
-            path.replace("/~", ":"),
-            if rest.contains("post(") { "POST" } else { "GET" },
+            path,
+            if handler.starts_with("post(") {
+                "POST"
+            } else {
+                "GET"
+            },
         )
     });
     found.collect()

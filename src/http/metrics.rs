@@ -20,10 +20,12 @@ use super::error::Problem;
 use super::{health, nodes};
 use crate::engine::book::Book;
 use crate::engine::changes::head;
-use crate::engine::metrics::{JobLabel, Metrics, ReasonLabel, SlotPoolLabel, in_seconds};
+use crate::engine::metrics::{
+    JobLabel, Metrics, ReasonLabel, SlotPoolLabel, SlotPoolStateLabel, WorkflowOutcome, in_seconds,
+};
 use crate::os;
 use crate::store::tables::{ACTIVE_RUNS, SLOT_WAITING};
-use crate::store::{COMMIT_BOUNDS_MS, Rows, StoreError, StoreStats, entries, runs};
+use crate::store::{COMMIT_BOUNDS_MS, Counted, Rows, StoreError, StoreStats, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::names::SlotPoolName;
 use crate::words::time::Millis;
@@ -104,6 +106,7 @@ pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> 
     register_process(&mut registry, &app);
     register_requests(&mut registry, &app.engine.metrics);
     register_counters(&mut registry, &app.engine.metrics);
+    register_ends(&mut registry, &app.engine.store.ends(), &app.engine.metrics);
     if let Some(seen) = seen {
         register_work(&mut registry, &app.engine.metrics, &seen);
         register_slots(&mut registry, &app.engine.metrics, &seen);
@@ -267,6 +270,32 @@ fn register_requests(to: &mut Registry, metrics: &Metrics) {
     );
 }
 
+/// Ends are counted by the transactions that wrote them.
+fn register_ends(to: &mut Registry, ends: &BTreeMap<Counted, u64>, m: &Metrics) {
+    let runs: Family<WorkflowOutcome, Counter> = Family::default();
+    let entries: Family<SlotPoolStateLabel, Counter> = Family::default();
+    for (end, count) in ends {
+        match end {
+            Counted::RunEnded { workflow, state } => {
+                let label = WorkflowOutcome {
+                    workflow: m.job_name(workflow),
+                    outcome: (*state).to_owned(),
+                };
+                runs.get_or_create(&label).inc_by(*count);
+            }
+            Counted::EntryClosed { slot_pool, state } => {
+                let label = SlotPoolStateLabel {
+                    slot_pool: m.slot_pool_name(slot_pool),
+                    state: (*state).to_owned(),
+                };
+                entries.get_or_create(&label).inc_by(*count);
+            }
+        }
+    }
+    row(to, "ductor_runs_finished", "Runs that ended", &runs);
+    row(to, "ductor_slot_entries_ended", "Entries that closed", &entries);
+}
+
 fn register_counters(to: &mut Registry, m: &Metrics) {
     row(
         to,
@@ -274,7 +303,6 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
         "Runs that began to exist",
         &m.runs_started,
     );
-    row(to, "ductor_runs_finished", "Runs that ended", &m.runs_finished);
     row(to, "ductor_run_seconds", "Start to end of a run", &m.run_seconds);
     row(to, "ductor_attempts", "Attempts that ended", &m.attempts);
     row(
@@ -303,12 +331,6 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
         &m.slot_held_seconds,
     );
     row(to, "ductor_slot_refusals", "Refused enqueues", &m.slot_refusals);
-    row(
-        to,
-        "ductor_slot_entries_ended",
-        "Entries that closed",
-        &m.slot_entries_ended,
-    );
     row(to, "ductor_claims_lapsed", "Leases lost", &m.claims_lapsed);
     row(
         to,

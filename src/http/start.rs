@@ -64,9 +64,7 @@ async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Resul
         };
     }
     let run = RunId::fresh();
-    let entry = ticket
-        .as_ref()
-        .map_or_else(EntryId::random, |ticket| ticket.entry);
+    let entry = EntryId::random();
     let remember = ticket.map(|ticket| ticket.remember(app, &known, entry, run));
     let wish = ManualStart {
         name: known.name.clone(),
@@ -110,7 +108,6 @@ fn checked_fields(body: &[u8]) -> Result<Map<String, Value>, Problem> {
 struct Ticket {
     key: [u8; 16],
     request: [u8; 16],
-    entry: EntryId,
 }
 
 impl Ticket {
@@ -120,7 +117,6 @@ impl Ticket {
         Ticket {
             key: digest_of_parts(&["idempotency", PRINCIPAL, key]),
             request: digest_of_parts(&["POST", &path, &Value::Object(fields).to_string()]),
-            entry: EntryId::of_parts(&["manual", PRINCIPAL, name, key]),
         }
     }
 

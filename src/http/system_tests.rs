@@ -171,7 +171,7 @@ async fn metrics_are_openmetrics_without_doubled_suffixes() {
             answer.text.lines().any(|found| found == line),
             "{line}\n{}",
             answer.text
-        )
+        );
     };
     has("ductor_slots_configured{slot_pool=\"p\"} 1");
     has("ductor_slots_used{slot_pool=\"p\"} 1");

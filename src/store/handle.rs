@@ -1,5 +1,6 @@
 //! [`Store`]: the face of this folder. Reads take a snapshot; changes go to the writer.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,6 +10,7 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
 use super::error::{ChangeError, StoreError};
+use super::feed::Counted;
 use super::migrate;
 use super::rows::Number;
 use super::table::Rows;
@@ -81,6 +83,7 @@ pub(super) struct Shared {
     commit_ms: AtomicU64,
     commits_by_time: [AtomicU64; COMMIT_BOUNDS_MS.len() + 1],
     faults: AtomicU64,
+    ends: Mutex<BTreeMap<Counted, u64>>,
 }
 
 /// Files up to this size are repaired in a few milliseconds after a kill, so nothing is written ahead for it.
@@ -167,6 +170,13 @@ impl Shared {
         self.sequence.send_replace(sequence);
     }
 
+    pub(super) fn count_ends(&self, ends: Vec<Counted>) {
+        let mut counts = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        for end in ends {
+            *counts.entry(end).or_default() += 1;
+        }
+    }
+
     pub(super) fn count_fault(&self, _error: &StoreError) {
         self.faults.fetch_add(1, Ordering::Relaxed);
     }
@@ -230,6 +240,7 @@ impl Store {
             commit_ms: AtomicU64::new(0),
             commits_by_time: Default::default(),
             faults: AtomicU64::new(0),
+            ends: Mutex::default(),
         });
         shared.reopen()?;
         let stored = shared.read_once(|tx| tx.get(&META, &("sequence".to_owned(),)))?;
@@ -325,6 +336,15 @@ impl Store {
             waiting: self.shared.queue.len() as u64,
             file_bytes: self.shared.file_bytes(),
         }
+    }
+
+    /// What has ended since this daemon started, counted by what its own commits wrote.
+    pub fn ends(&self) -> BTreeMap<Counted, u64> {
+        self.shared
+            .ends
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The faults planned for this store.

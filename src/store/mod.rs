@@ -29,7 +29,7 @@ mod tx;
 mod writer;
 
 pub use error::{ChangeError, StoreError};
-pub use feed::{FeedItem, FeedRow};
+pub use feed::{Counted, FeedItem, FeedRow};
 pub use handle::{COMMIT_BOUNDS_MS, Store, StoreOptions, StoreStats};
 pub use table::Rows;
 pub use tx::{Abort, ReadTx, Tx};

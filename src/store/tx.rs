@@ -7,7 +7,7 @@ use redb::{
 
 use super::codec::{self, Record};
 use super::error::StoreError;
-use super::feed::FeedItem;
+use super::feed::{Counted, FeedItem};
 use super::keys::Key;
 use super::rows::Number;
 use super::table::{RawRow, Rows, Table};
@@ -80,6 +80,7 @@ pub struct Tx<'t> {
     tables: Vec<Option<RawTable<'t, Bytes, Bytes>>>,
     now: Now,
     feed: Vec<FeedItem>,
+    counted: Vec<Counted>,
     rows_written: u64,
     bytes_written: usize,
 }
@@ -99,6 +100,7 @@ impl<'t> Tx<'t> {
             tables: NAMES.iter().map(|_| None).collect(),
             now,
             feed: Vec::new(),
+            counted: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
         }
@@ -196,6 +198,15 @@ impl<'t> Tx<'t> {
             version,
             detail: detail.map(str::to_owned),
         });
+    }
+
+    /// Counts an end, if and when this commit lands.
+    pub(super) fn count(&mut self, end: Counted) {
+        self.counted.push(end);
+    }
+
+    pub(super) fn take_counted(&mut self) -> Vec<Counted> {
+        std::mem::take(&mut self.counted)
     }
 
     pub(super) fn take_feed(&mut self) -> Vec<FeedItem> {

@@ -4,10 +4,12 @@
     clippy::unwrap_used,
     reason = "tests; the lint's own exception does not see their helpers"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests bound how long real processes take"
+)]
 
 mod group;
 mod launch;
-mod memory;
-mod orphans;
 mod output;
 mod workshop;

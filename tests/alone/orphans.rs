@@ -1,4 +1,4 @@
-//! Reaping as PID 1 does. A binary of its own: every child here that is not owned is fair game.
+//! Reaping as PID 1 does: every child here that is not owned is fair game.
 
 use std::process::Command;
 use std::time::Duration;
