@@ -14,6 +14,7 @@ use super::model::{
 };
 use super::reading::{Field, Fields, Reading};
 use super::schedule_text::{RawSchedule, ScheduleCheck};
+use super::secrets;
 use super::slot_pools::{Found, SlotPools};
 use super::tree::Node;
 
@@ -244,6 +245,7 @@ impl RawJob {
                 }
             },
             verify,
+            secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
         })
     }
@@ -338,10 +340,12 @@ pub(super) fn text_bytes(job: &JobConfig) -> usize {
         .iter()
         .map(|entry| entry.key.len() + entry.value.len() + ENTRY_BYTES)
         .sum();
+    let secrets: usize = job.secrets.iter().map(secrets::text_bytes).sum();
     let texts = [&job.timezone, &job.user, &job.group];
     command(&job.command)
         + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
         + environment
+        + secrets
         + texts.into_iter().flatten().map(String::len).sum::<usize>()
         + path(&job.shell)
         + job.env_file.as_deref().map_or(0, path)

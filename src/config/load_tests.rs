@@ -207,7 +207,6 @@ fn unknown_key_is_error() {
         "onMissed",
         "concurrencyScope",
         "utc",
-        "secrets",
         "sla",
         "clusterPolicy",
         "priority",

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{self, CommandConfig, Config, JobConfig};
+use crate::config::{self, CommandConfig, Config, JobConfig, SecretConfig, SecretSource};
 use crate::domain::schedule::{self, ParseOptions, Schedule};
 use crate::domain::workflow::definition::{
-    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SlotDemand,
-    Step, Verify,
+    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SecretFrom,
+    SecretRef, SlotDemand, Step, Verify,
 };
 use crate::engine::book::{Book, BookJob, BookSlots};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
@@ -108,6 +108,18 @@ fn command_of(job: &JobConfig) -> CommandStep {
             command: line_of(&verify.command),
             timeout_ms: verify.timeout_ms,
         }),
+        secrets: job.secrets.iter().map(secret_of).collect(),
+    }
+}
+
+/// A secret's reference; nothing is read.
+pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
+    SecretRef {
+        name: secret.name.clone(),
+        from: match &secret.from {
+            SecretSource::File(path) => SecretFrom::File(text_of(path)),
+            SecretSource::Variable(name) => SecretFrom::Variable(name.clone()),
+        },
     }
 }
 

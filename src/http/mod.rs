@@ -32,6 +32,8 @@ mod fixture;
 #[cfg(test)]
 mod front_tests;
 #[cfg(test)]
+mod metrics_tests;
+#[cfg(test)]
 mod run_tests;
 #[cfg(test)]
 mod slot_tests;

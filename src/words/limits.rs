@@ -82,5 +82,9 @@ pub const RECORD_BYTES_MAX: usize = 64 << 20;
 pub const WARM_SHIMS_MAX: usize = 4;
 /// Bytes of an envFile.
 pub const ENV_FILE_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of one secret: half of what the kernel takes as one variable.
+pub const SECRET_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all secrets of a command: searching for them takes some 50 bytes of memory for each.
+pub const SECRETS_BYTES_MAX: usize = 256 << 10;
 /// Values of one metrics label; more of them share `other`.
 pub const LABEL_VALUES_MAX: usize = 200;

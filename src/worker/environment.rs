@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::process::{LaunchSpec, Program};
+use super::secrets::Secrets;
 use crate::domain::workflow::definition::{CommandLine, CommandStep};
 use crate::os::rlimits::Limit;
 use crate::os::user::Accounts;
@@ -14,6 +15,7 @@ use crate::words::limits;
 pub fn resolve(
     step: &CommandStep,
     script: &CommandLine,
+    secrets: &Secrets,
     marks: &[(String, String)],
 ) -> Result<LaunchSpec, String> {
     let mut environment: BTreeMap<String, String> = std::env::vars()
@@ -23,6 +25,7 @@ pub fn resolve(
         environment.extend(read_env_file(&expand_home(path))?);
     }
     environment.extend(step.environment.iter().cloned());
+    environment.extend(secrets.variables().iter().cloned());
     environment.extend(marks.iter().cloned());
     let program = match script {
         CommandLine::Shell(script) => Program::Shell {
@@ -58,7 +61,8 @@ fn limit_of(key: &str) -> Option<Limit> {
     }
 }
 
-fn expand_home(path: &str) -> PathBuf {
+/// `~` at the start is the home of the daemon's user.
+pub(super) fn expand_home(path: &str) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     match path.strip_prefix('~') {
         Some("") => home().unwrap_or_else(|| PathBuf::from(path)),

@@ -14,5 +14,6 @@ mod export;
 mod faults;
 mod queues;
 mod readme;
+mod secrets;
 mod start;
 mod ways;

@@ -282,6 +282,52 @@ fn claim_too_old_at_gate() {
     assert_eq!(rig.claim().number, 1);
 }
 
+/// A completion that cannot be written at first is kept and written; the lease only runs on meanwhile.
+#[cfg(debug_assertions)]
+#[test]
+fn completion_kept_and_written() {
+    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
+    let started = rig.start("a");
+    let claimed = rig.claim();
+    let (fence, run, step) = (claimed.claim.fence, claimed.run.id, claimed.step.clone());
+    let until = claimed.slots.as_ref().unwrap().1.until;
+    let faults = rig.engine.store.faults();
+    faults.plan("complete.before", crate::os::failpoint::Fault::Error, 2);
+    let program = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/rig/stand_in.sh");
+    let keeper = LeaseKeeper::new(rig.engine.clone());
+    rig.wait(async {
+        let shim = crate::worker::process::Shim::spawn(&program).unwrap();
+        crate::engine::runner::spawn(&rig.engine, claimed, shim);
+        // After the first failure nobody renews any more.
+        let given_up = async {
+            while rig.engine.live.leases().iter().any(|(_, lease)| lease.renewing) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), given_up)
+            .await
+            .unwrap();
+        rig.clock().advance(29_000);
+        let commits = rig.engine.store.stats().commits;
+        keeper.renew_once().await.unwrap();
+        keeper.judge_all();
+        let held = rig.engine.live.leases().remove(0).1;
+        assert_eq!((held.renewing, held.lost, held.until), (false, false, until));
+        assert_eq!(rig.engine.store.stats().commits, commits, "no renewal");
+        until_idle(&rig).await;
+    });
+    assert!(
+        faults.check("complete.before").is_ok(),
+        "both faults have happened"
+    );
+    assert_eq!(rig.entry_words(&started), "finished");
+    assert_eq!(rig.run_words(run), "succeeded");
+    assert_eq!(rig.raw(&ATTEMPTS).len(), 1);
+    let log = crate::store::logs::path_of(&rig.engine.directory.logs(), run, &step, 1, fence);
+    assert_eq!(std::fs::read_to_string(log).unwrap(), "o ran\n", "once");
+    assert_eq!(rig.used("p"), 0);
+}
+
 /// Until the daemon's executions have ended; each end is an event, no sleep orders anything.
 async fn until_idle(daemon: &Daemon) {
     let ended = async {
