@@ -18,7 +18,9 @@ pub fn resolve(
     secrets: &Secrets,
     marks: &[(String, String)],
 ) -> Result<LaunchSpec, String> {
-    let mut environment: BTreeMap<String, String> = std::env::vars()
+    let mut environment: BTreeMap<String, String> = std::env::vars_os()
+        // A variable that is no text cannot be carried in the launch message.
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(key, _)| !key.starts_with("DUCTOR_"))
         .collect();
     if let Some(path) = &step.env_file {
