@@ -73,8 +73,8 @@ pub fn act(engine: &Engine, passed: Passed, shims: &mut Vec<Shim>) {
         engine.live.stop(fence, &stop);
     }
     for claimed in passed.claimed {
-        let wanted = claimed.claim.process;
-        let place = shims.iter().position(|shim| Some(process_of(shim)) == wanted);
+        let process = claimed.claim.process;
+        let place = shims.iter().position(|shim| Some(process_of(shim)) == process);
         // A claim without its process would be found and put back by the hunt.
         let Some(place) = place else { continue };
         let shim = shims.swap_remove(place);

@@ -32,10 +32,10 @@ impl WarmShims {
 
     /// Up to `count` processes that wait already.
     pub fn take_waiting(&self, count: usize) -> Vec<Shim> {
-        let mut shelf = self.lock();
+        let mut waiting = self.lock();
         let mut taken = Vec::with_capacity(count);
         while taken.len() < count {
-            let Some(shim) = shelf.pop() else { break };
+            let Some(shim) = waiting.pop() else { break };
             if shim.is_waiting() {
                 taken.push(shim);
             }
@@ -60,9 +60,9 @@ impl WarmShims {
 
     /// Takes back what was not used.
     pub fn give_back(&self, shims: Vec<Shim>) {
-        let mut shelf = self.lock();
-        shelf.extend(shims);
-        shelf.truncate(limits::WARM_SHIMS_MAX);
+        let mut waiting = self.lock();
+        waiting.extend(shims);
+        waiting.truncate(limits::WARM_SHIMS_MAX);
     }
 
     /// Fills the shelf for the next start.
