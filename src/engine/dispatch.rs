@@ -68,14 +68,14 @@ impl Dispatcher {
             if !more {
                 let wake = Arc::clone(&self.engine.wake);
                 tokio::select! {
-                    () = wake.notified() => {}
+                    () = wake.notified() => self.engine.warm.refill(),
                     () = tokio::time::sleep(period) => self.cool(),
                 }
             }
         }
     }
 
-    /// Idle for a whole period: one warm process less.
+    /// Idle for a whole period: one warm process less, but one always waits.
     fn cool(&mut self) {
         if self.engine.live.is_empty() {
             self.engine.warm.cool();
@@ -95,9 +95,6 @@ impl Dispatcher {
         let look = look.map_err(|error| error.to_string())?;
         self.engine.metrics.passed();
         self.report_unreadable(&look.unreadable);
-        if !self.engine.live.is_empty() {
-            self.engine.warm.refill();
-        }
         if look.claims == 0 && !look.work {
             return Ok(false);
         }

@@ -77,9 +77,19 @@ impl WarmShims {
         }
     }
 
-    /// One process less.
+    /// One process less, until one is left; none is left without one.
     pub fn cool(&self) {
-        self.lock().pop();
+        let waiting = self.lock().len();
+        if waiting > 1 {
+            self.lock().pop();
+            return;
+        }
+        let mut one = self.take_waiting(1);
+        if one.is_empty() {
+            // One that cannot be made now is made, or reported, when it is needed.
+            one.extend(Shim::spawn(&self.program).ok());
+        }
+        self.give_back(one);
     }
 }
 

@@ -69,17 +69,18 @@ pub type Stops = watch::Receiver<Option<Stop>>;
 
 /// Runs `plan` in `shim` to its end.
 pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
-    let writer = LogWriter::create(&plan.log, plan.log_bytes_max);
     let resolved = resolve_secrets(&plan.step).await;
-    let mut log = Log {
-        writer,
-        sizes,
-        secrets: resolved.as_ref().map(Arc::clone).unwrap_or_default(),
-    };
+    let secrets = resolved.as_ref().map(Arc::clone).unwrap_or_default();
     let script = plan.step.command.clone();
     let launched = match resolved {
         Ok(secrets) => launch(shim, &plan, &script, secrets).await,
         Err(sentence) => Err(sentence),
+    };
+    // What the command prints before its log exists waits in the pipes.
+    let mut log = Log {
+        writer: LogWriter::create(&plan.log, plan.log_bytes_max),
+        sizes,
+        secrets,
     };
     let ended = match launched {
         Ok(running) => watch_command(running, &plan, stops, &mut log).await,
