@@ -90,5 +90,5 @@ pub const SECRETS_BYTES_MAX: usize = 256 << 10;
 pub const LABEL_VALUES_MAX: usize = 200;
 /// Connections at once; more wait to be accepted.
 pub const CONNECTIONS_MAX: usize = 512;
-/// The head of a request must be here within this time, counted from the connection's rest too.
-pub const HEAD_READ_MS: u64 = 10_000;
+/// The head of a request must be here within this time; a connection at rest is closed after it too.
+pub const HEAD_READ_MS: u64 = 30_000;

@@ -357,7 +357,7 @@ fn a_head_that_does_not_come_ends_its_connection() {
         "succeeded"
     );
     for stream in &mut silent {
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(45))).unwrap();
         let mut rest = Vec::new();
         stream.read_to_end(&mut rest).expect("closed by the daemon");
     }
