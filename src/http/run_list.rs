@@ -8,14 +8,16 @@ use serde::Serialize;
 use super::app::App;
 use super::error::Problem;
 use super::input;
-use super::runs::RunView;
+use super::runs::{self, RunView, Waiting};
 use crate::domain::workflow::run::Run;
+use crate::engine::book::Book;
 use crate::store::keys::Key;
 use crate::store::tables::{JOB_RUNS, RUNS};
-use crate::store::{Rows, StoreError};
+use crate::store::{ReadTx, Rows, StoreError};
 use crate::words::ids::{self, EntryId, RunId, TenantId, digest_of_parts};
 use crate::words::limits;
 use crate::words::names::JobName;
+use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 /// Rows looked at for one page: a filter that matches nothing must not walk the whole table.
@@ -45,8 +47,16 @@ struct Pagination {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Listed {
-    Run(RunView),
+    Run(Box<ListedRun>),
     Unreadable { id: String, state: &'static str },
+}
+
+/// A run, and why it waits.
+#[derive(Debug, Serialize)]
+struct ListedRun {
+    #[serde(flatten)]
+    run: RunView,
+    waiting_reason: Option<Waiting>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -123,13 +133,14 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<RunPag
     let before = input::last(&pairs, "cursor")
         .map(|cursor| filter.place(cursor))
         .transpose()?;
-    Ok(Json(
-        app.engine.read(move |tx| page(tx, &filter, before, size)).await?,
-    ))
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    let read = move |tx: &mut ReadTx| page(tx, (&book, now), &filter, before, size);
+    Ok(Json(app.engine.read(read).await?))
 }
 
 fn page(
     rows: &mut impl Rows,
+    (book, now): (&Book, Millis),
     filter: &Filter,
     mut before: Option<RunId>,
     size: usize,
@@ -150,7 +161,11 @@ fn page(
             scanned += 1;
             before = Some(id);
             match run {
-                Some(run) if filter.matches(&run) => data.push(Listed::Run(RunView::of(&run))),
+                Some(run) if filter.matches(&run) => data.push(Listed::Run(Box::new(ListedRun {
+                    run: RunView::of(&run),
+                    // One damaged row does not hide the list.
+                    waiting_reason: runs::waiting_of(rows, book, &run, now).unwrap_or_default(),
+                }))),
                 None if filter.states.is_empty() => {
                     data.push(Listed::Unreadable {
                         id: id.to_string(),

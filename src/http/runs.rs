@@ -88,12 +88,13 @@ pub(super) struct RunDetail {
 
 /// Why a run does not go on right now.
 #[derive(Debug, Serialize)]
-struct Waiting {
+pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
     text: String,
     pool: Option<String>,
     queue_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<usize>,
 }
 
@@ -208,7 +209,7 @@ fn detail(
     let mut steps = Vec::new();
     let mut waiting_reason = None;
     for ((_, _, name), state) in rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
-        let waits = waiting(rows, book, id, &state, now)?;
+        let waits = waiting(rows, book, id, &state, (now, true))?;
         waiting_reason = waiting_reason.or(waits);
         steps.push(step_view(rows, id, &name, &state)?);
     }
@@ -272,12 +273,30 @@ fn live_view(rows: &mut impl Rows, live: &LiveAttempt) -> Result<LiveView, Store
     })
 }
 
+/// Why a run waits, without its place in the queue: what a list can afford for each of its rows.
+pub(super) fn waiting_of(
+    rows: &mut impl Rows,
+    book: &Book,
+    run: &Run,
+    now: Millis,
+) -> Result<Option<Waiting>, StoreError> {
+    if run.state.is_terminal() {
+        return Ok(None);
+    }
+    for (_, state) in rows.scan(&STEPS, &(TENANT, run.id), None, limits::PAGE_MAX)? {
+        if let Some(reason) = waiting(rows, book, run.id, &state, (now, false))? {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
+}
+
 fn waiting(
     rows: &mut impl Rows,
     book: &Book,
     run: RunId,
     step: &StepState,
-    now: Millis,
+    (now, placed): (Millis, bool),
 ) -> Result<Option<Waiting>, StoreError> {
     match &step.phase {
         StepPhase::Ready { .. } => {
@@ -290,7 +309,7 @@ fn waiting(
                 None => plain("ready", ANY_MOMENT.to_owned()),
             }))
         }
-        StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, now),
+        StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, (now, placed)),
         StepPhase::Running { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
@@ -313,13 +332,17 @@ fn waiting_for_slots(
     rows: &mut impl Rows,
     book: &Book,
     seq: u64,
-    now: Millis,
+    (now, placed): (Millis, bool),
 ) -> Result<Option<Waiting>, StoreError> {
     let Some(entry) = entries::by_seq(rows, seq)? else {
         return Ok(None);
     };
     let head = head::of(rows, book, &entry.slot_pool, now)?;
-    let place = slots::place_of(rows, &entry)?;
+    let position = if placed {
+        Some(slots::place_of(rows, &entry)? + 1)
+    } else {
+        None
+    };
     let (code, text) = match head.filter(|head| head.id == entry.id) {
         None => ("slots", BEHIND.to_owned()),
         Some(head) => (head.blocked.map_or("ready", code_of), head.sentence),
@@ -329,7 +352,7 @@ fn waiting_for_slots(
         text,
         pool: Some(entry.slot_pool.to_string()),
         queue_id: Some(entry.id.to_string()),
-        position: Some(place + 1),
+        position,
     }))
 }
 

@@ -240,6 +240,11 @@ fn a_run_that_waits_says_why() {
         shown.to_string().contains("Needs 2 slot(s); 1 available"),
         "{shown}"
     );
+    let listed = daemon.get("/api/runs").json().to_string();
+    assert!(
+        listed.contains("Needs 2 slot(s); 1 available"),
+        "the list says it too: {listed}"
+    );
     let why = daemon.cli(&["run", "why", &behind]);
     assert_eq!(why.status, 0, "{why:?}");
     assert!(
