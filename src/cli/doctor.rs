@@ -295,7 +295,7 @@ fn port(listen: SocketAddr) -> Line {
 /// Tried only where a daemon has been: the trial writes a file.
 fn locks(root: &Path) -> Option<Line> {
     let directory = StateDirectory::existing(root)?;
-    let trusted = directory.locks_are_trustworthy(&Faults::default());
+    let trusted = directory.locks_are_trustworthy(&Faults::default(), None);
     Some(if trusted {
         line("locks", Verdict::Ok, "an exclusive lock excludes")
     } else {

@@ -106,7 +106,7 @@ impl Daemon {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
-        let locks_trusted = directory.locks_are_trustworthy(&faults);
+        let locks_trusted = directory.locks_are_trustworthy(&faults, Some(&own_exe()));
         if !locks_trusted {
             tracing::error!(
                 "exclusive locks do not exclude in this state directory; slot pools admit nothing"

@@ -182,8 +182,9 @@ impl StateDirectory {
         HeldLock::try_share(&self.root.join("format.lock"))
     }
 
-    /// Tries that exclusive locks exclude: twice in this process, on two open files.
-    pub fn locks_are_trustworthy(&self, faults: &os::failpoint::Faults) -> bool {
+    /// Tries that exclusive locks exclude: twice in this process, on two open files, and from a child that runs `program`
+    /// with [`PROBE_WORD`].
+    pub fn locks_are_trustworthy(&self, faults: &os::failpoint::Faults, program: Option<&Path>) -> bool {
         let path = self
             .root
             .join("probes")
@@ -191,10 +192,32 @@ impl StateDirectory {
         let first = HeldLock::try_take(&path);
         let second = HeldLock::try_take(&path);
         let excludes = matches!((&first, &second), (Ok(Some(_)), Ok(None)));
+        let excludes = excludes && program.is_none_or(|program| child_is_refused(program, &path));
         drop((first, second));
         let again = matches!(HeldLock::try_take(&path), Ok(Some(_)));
         drop(std::fs::remove_file(&path));
         excludes && again && faults.check("lock.probe").is_ok()
+    }
+}
+
+/// The first argument of a child that tries a lock for its parent.
+pub const PROBE_WORD: &str = "__probe_lock";
+/// The exit code of a child that was refused the lock, as it should be.
+const REFUSED: i32 = 42;
+
+fn child_is_refused(program: &Path, lock: &Path) -> bool {
+    let child = std::process::Command::new(program)
+        .arg(PROBE_WORD)
+        .arg(lock)
+        .status();
+    child.is_ok_and(|status| status.code() == Some(REFUSED))
+}
+
+/// The whole life of such a child; its exit code.
+pub fn probe_as_child(lock: &Path) -> i32 {
+    match HeldLock::try_take(lock) {
+        Ok(None) => REFUSED,
+        Ok(Some(_)) | Err(_) => 1,
     }
 }
 
@@ -308,7 +331,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::prepare(folder.path(), false).unwrap();
         directory.write_format().unwrap();
-        assert!(directory.locks_are_trustworthy(&os::failpoint::Faults::default()));
+        assert!(directory.locks_are_trustworthy(&os::failpoint::Faults::default(), None));
         std::fs::write(folder.path().join("format"), "99\n").unwrap();
         let error = StateDirectory::prepare(folder.path(), false)
             .unwrap_err()

@@ -362,3 +362,22 @@ fn a_head_that_does_not_come_ends_its_connection() {
         stream.read_to_end(&mut rest).expect("closed by the daemon");
     }
 }
+
+#[test]
+fn a_child_is_refused_a_lock_that_its_parent_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("probe.lock");
+    let ask = || {
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_ductor"))
+            .arg(ductor::store::coordination::PROBE_WORD)
+            .arg(&path)
+            .status();
+        child.unwrap().code()
+    };
+    assert_eq!(ask(), Some(1), "nobody holds it");
+    let directory = ductor::store::coordination::StateDirectory::prepare(folder.path(), false).unwrap();
+    let faults = ductor::os::failpoint::Faults::default();
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_ductor"));
+    assert!(directory.locks_are_trustworthy(&faults, Some(program)));
+    assert!(!directory.locks_are_trustworthy(&faults, Some(std::path::Path::new("/bin/true"))));
+}
