@@ -1,5 +1,10 @@
 //! The words of the command line. Those of one noun stand in the file of that noun.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are the help texts, where backticks would be printed"
+)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};

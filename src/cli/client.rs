@@ -209,7 +209,7 @@ impl Client {
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
         let body = answer.text().await.unwrap_or_default();
-        Err(Failure::Problem(Problem::read(
+        Err(Failure::from(Problem::read(
             status.as_u16(),
             &body,
             request_id.as_deref(),

@@ -13,7 +13,8 @@ use serde_json::json;
 use super::args::ConfigArguments;
 use super::configuration;
 use super::exit::Exit;
-use super::show::Show;
+use super::failure::Failure;
+use super::show::{Show, write_stderr};
 use crate::config::Config;
 use crate::os::disk::{FileSystem, Reach};
 use crate::os::failpoint::Faults;
@@ -67,11 +68,11 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
     let loaded = match configuration::load_for_tool(&arguments.config) {
         Ok(loaded) => loaded,
         Err(text) => {
-            show.stderr(&text);
+            write_stderr(text.as_bytes());
             return Exit::Usage;
         }
     };
-    show.stderr(&loaded.warnings);
+    write_stderr(loaded.warnings.as_bytes());
     let config = &loaded.config;
     let counts = format!("{} jobs, {} pools", config.jobs.len(), config.pools.len());
     let root = config.state.path.as_path();
@@ -101,7 +102,7 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
     }
 }
 
-fn tell(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+fn tell(lines: &[Line], show: &Show) -> Result<(), Failure> {
     for line in lines {
         let word = match line.verdict {
             Verdict::Ok => show.state("ok"),
@@ -113,7 +114,7 @@ fn tell(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
     Ok(())
 }
 
-fn tell_json(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+fn tell_json(lines: &[Line], show: &Show) -> Result<(), Failure> {
     let word = |verdict: Verdict| match verdict {
         Verdict::Ok => "ok",
         Verdict::Note => "note",

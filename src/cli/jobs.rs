@@ -247,7 +247,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         ("SCHEDULE", Kind::Sentence),
     ]);
     for job in jobs {
-        table.row(vec![
+        table.row(&[
             fields::text(job, &["name"]).unwrap_or_default(),
             state_of(job),
             last_state(job).unwrap_or_else(dash),

@@ -40,22 +40,17 @@ pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Ex
     let mut table = Table::new(&[
         ("NODE", Kind::Whole),
         ("STATE", Kind::State),
-        ("HOST", Kind::Whole),
         ("PID", Kind::Number),
         ("STARTED", Kind::Whole),
         ("LAST SEEN", Kind::Whole),
     ]);
     for node in nodes {
-        let state = fields::text(node, &["state", "status"]);
-        let alive = fields::member(node, &["alive", "live"]).and_then(serde_json::Value::as_bool);
-        let state = state.or_else(|| alive.map(|alive| if alive { "alive" } else { "dead" }.to_owned()));
-        table.row(vec![
-            fields::text(node, &["name", "node"]).unwrap_or_default(),
-            state.unwrap_or_else(dash),
-            fields::text(node, &["hostname", "host"]).unwrap_or_else(dash),
+        table.row(&[
+            fields::text(node, &["name"]).unwrap_or_default(),
+            fields::text(node, &["state"]).unwrap_or_else(dash),
             fields::text(node, &["pid"]).unwrap_or_else(dash),
             show.instant(fields::instant(node, &["started_at"])),
-            show.instant(fields::instant(node, &["last_seen", "last_seen_at"])),
+            show.instant(fields::instant(node, &["last_seen"])),
         ]);
     }
     show.table(&table)?;

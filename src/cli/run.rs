@@ -37,12 +37,15 @@ pub fn run() -> ExitCode {
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
-        command => with_runtime(&global, |runtime, show| {
-            let client = match Client::new(&global.server) {
-                Ok(client) => client,
-                Err(failure) => return Err(failure),
-            };
-            let session = Session::new(client, show.clone());
+        command @ (Command::Status
+        | Command::Health(_)
+        | Command::Version
+        | Command::Job(_)
+        | Command::Slots(_)
+        | Command::Run(_)
+        | Command::Node(_)
+        | Command::Config(_)) => with_runtime(&global, |runtime, show| {
+            let session = Session::new(Client::new(&global.server)?, show.clone());
             runtime.block_on(bounded(&session, command, global.timeout))
         }),
     };

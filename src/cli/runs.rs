@@ -16,7 +16,7 @@ use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
 };
 use super::session::Session;
-use super::show::{Show, dash};
+use super::show::{Show, dash, write_stderr};
 use super::table::{Kind, Table};
 
 /// Items of one page, as the API bounds it.
@@ -153,7 +153,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         ("WHY", Kind::Sentence),
     ]);
     for run in &runs {
-        table.row(vec![
+        table.row(&[
             id_of(run),
             job_of(run),
             state_of(run),
@@ -271,7 +271,7 @@ fn show_step(session: &Session, step: &Value) -> Result<(), Failure> {
         ("WHY", Kind::Sentence),
     ]);
     for attempt in attempts {
-        table.row(vec![
+        table.row(&[
             fields::text(attempt, &["number"]).unwrap_or_else(dash),
             fields::text(attempt, &["outcome"]).unwrap_or_else(|| "running".to_owned()),
             fields::text(attempt, &["exit_code"]).unwrap_or_else(dash),
@@ -363,7 +363,7 @@ fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
 
 async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, Failure> {
     if !arguments.yes {
-        confirm(session, arguments.ids.len())?;
+        confirm(arguments.ids.len())?;
     }
     let mut exit = Exit::Done;
     for id in &arguments.ids {
@@ -390,7 +390,7 @@ async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, 
     Ok(exit)
 }
 
-fn confirm(session: &Session, count: usize) -> Result<(), Failure> {
+fn confirm(count: usize) -> Result<(), Failure> {
     let what = if count == 1 {
         "this run".to_owned()
     } else {
@@ -401,7 +401,7 @@ fn confirm(session: &Session, count: usize) -> Result<(), Failure> {
             "cancelling {what} needs --yes where nobody can be asked"
         )));
     }
-    session.show.stderr(&format!("Cancel {what}? [y/N] "));
+    write_stderr(format!("Cancel {what}? [y/N] ").as_bytes());
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     if matches!(answer.trim(), "y" | "Y" | "yes") {

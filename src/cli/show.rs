@@ -14,6 +14,7 @@ use crate::words::time::{Clock, Millis, SystemClock};
 
 /// How this command shows what it has.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Show {
     /// Print the API's bodies.
     pub(super) json: bool,
@@ -50,6 +51,10 @@ impl Show {
     }
 
     /// The wall clock.
+    #[expect(
+        clippy::unused_self,
+        reason = "a command asks its session for the time, as for everything else"
+    )]
     pub(super) fn now(&self) -> Millis {
         SystemClock.now().wall
     }
@@ -72,18 +77,12 @@ impl Show {
     }
 
     /// Writes to standard output.
+    #[expect(
+        clippy::unused_self,
+        reason = "a command shows what it has through its session"
+    )]
     pub(super) fn data(&self, text: &str) -> Result<(), Failure> {
-        self.bytes(text.as_bytes())
-    }
-
-    /// Writes bytes of a log to standard output.
-    pub(super) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        let written = out.write_all(bytes).and_then(|()| out.flush());
-        written.map_err(|error| match error.kind() {
-            ErrorKind::BrokenPipe => Failure::OutputClosed,
-            _ => Failure::Negative(format!("standard output cannot be written: {error}")),
-        })
+        write_data(text.as_bytes())
     }
 
     /// One JSON document on a line of its own, or indented for a person at a terminal.
@@ -117,19 +116,8 @@ impl Show {
     /// Something beside the data; a closed standard error is no reason to fail.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            self.stderr(&format!("{text}\n"));
+            write_stderr(format!("{text}\n").as_bytes());
         }
-    }
-
-    /// Writes to standard error, also when quiet.
-    pub(super) fn stderr(&self, text: &str) {
-        let mut out = std::io::stderr().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
-    }
-
-    /// Writes bytes of a log to standard error.
-    pub(super) fn stderr_bytes(&self, bytes: &[u8]) {
-        std::io::stderr().lock().write_all(bytes).ok();
     }
 
     /// A word in the colour of the state that it begins with.
@@ -159,7 +147,7 @@ impl Show {
     pub(super) fn failure(&self, failure: &Failure) {
         if self.json {
             if let Some(document) = failure.json() {
-                self.stderr(&format!("{document}\n"));
+                write_stderr(format!("{document}\n").as_bytes());
             }
             return;
         }
@@ -168,25 +156,41 @@ impl Show {
             && let Some(rest) = text.strip_prefix("error:")
         {
             let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-            self.stderr(&format!("{style}error:{style:#}{rest}"));
+            write_stderr(format!("{style}error:{style:#}{rest}").as_bytes());
         } else {
-            self.stderr(&text);
+            write_stderr(text.as_bytes());
         }
     }
 
     /// `name  value` lines under each other.
     pub(super) fn pairs(&self, pairs: &[(&str, String)]) -> Result<(), Failure> {
         let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut text = String::new();
-        for (name, value) in pairs {
-            let name = self.dim(&format!("{name:width$}"));
-            text.push_str(&format!("{name}  {value}\n"));
-        }
-        self.data(&text)
+        let line =
+            |(name, value): &(&str, String)| format!("{}  {value}\n", self.dim(&format!("{name:width$}")));
+        self.data(&pairs.iter().map(line).collect::<String>())
     }
 }
 
 /// What stands for nothing.
 pub(super) fn dash() -> String {
     "-".to_owned()
+}
+
+/// Writes to standard output.
+pub(super) fn write_data(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(|error| {
+        if error.kind() == ErrorKind::BrokenPipe {
+            Failure::OutputClosed
+        } else {
+            Failure::Negative(format!("standard output cannot be written: {error}"))
+        }
+    })
+}
+
+/// Writes to standard error; that nobody reads it is no reason to fail.
+pub(super) fn write_stderr(bytes: &[u8]) {
+    let mut out = std::io::stderr().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).ok();
 }

@@ -137,7 +137,7 @@ async fn list(session: &Session) -> Result<Exit, Failure> {
     ]);
     for pool in pools {
         let (used, slots) = capacity(pool);
-        table.row(vec![
+        table.row(&[
             name_of(pool),
             bar(used, slots),
             format!("{used}/{slots}"),
@@ -234,7 +234,7 @@ fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
         ("WHY", Kind::Sentence),
     ]);
     for entry in entries.iter().filter(is_open).chain(closed) {
-        table.row(entry_row(entry, show));
+        table.row(&entry_row(entry, show));
     }
     show.table(&table)?;
     if fields::truth(pool, &["truncated"]) {

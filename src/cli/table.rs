@@ -31,13 +31,11 @@ enum Paint {
 /// The colour of a state's word. The word alone says it already.
 pub(super) fn state_style(word: &str) -> Style {
     let colour = match word.split([' ', ',']).next().unwrap_or_default() {
-        "succeeded" | "alive" | "healthy" | "ok" => AnsiColor::Green,
-        "failed" | "timed_out" | "lost" | "dead" | "upstream_failed" | "expired" | "unhealthy" => {
-            AnsiColor::Red
-        }
+        "succeeded" | "live" | "ok" => AnsiColor::Green,
+        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" => AnsiColor::Red,
         "running" => AnsiColor::Blue,
         "queued" | "pending" | "ready" | "waiting" | "retrying" | "paused" => AnsiColor::Yellow,
-        "cancelled" | "skipped" | "disabled" => AnsiColor::BrightBlack,
+        "cancelled" | "skipped" | "disabled" | "gone" => AnsiColor::BrightBlack,
         _ => return Style::new(),
     };
     Style::new().fg_color(Some(colour.into()))
@@ -71,7 +69,7 @@ impl Table {
     }
 
     /// One more row; line ends and control characters in it are made harmless.
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(super) fn row(&mut self, cells: &[String]) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());
     }
@@ -194,8 +192,8 @@ mod tests {
             ("REASON", Kind::Sentence),
         ]);
         let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
-        table.row(row(["run_1", "failed", "1", "the command ended with code 3"]));
-        table.row(row(["run_12", "running", "20", "\u{1b}[2Jx\ny"]));
+        table.row(&row(["run_1", "failed", "1", "the command ended with code 3"]));
+        table.row(&row(["run_12", "running", "20", "\u{1b}[2Jx\ny"]));
         table
     }
 
