@@ -13,15 +13,18 @@ use super::{doctor, jobs, nodes, runs, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  ductor serve                        run the daemon; the first line it prints is the dashboard's address
-  ductor status                       is all well, what runs, what comes next
-  ductor job ls                       all jobs
-  ductor job start backup --follow    start one and watch its output
+  ductor serve                      run the daemon; it prints the dashboard's address
+  ductor status                     is all well, what runs, what comes next
+  ductor job ls                     all jobs
+  ductor job start backup --follow  start one and watch its output
   ductor run ls --where 'state:failed since:1h'
-  ductor slots ls                     who holds slots and who waits
+  ductor slots ls                   who holds slots and who waits
 
-`ductor COMMAND --help` has the details. Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found,
-4 not allowed, 5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out, 130 interrupted.";
+`ductor COMMAND --help` says more.
+
+Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found, 4 not allowed,
+5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out,
+130 interrupted.";
 
 /// Clears units of work on one machine: scheduled jobs, slot pools, durable runs.
 #[derive(Debug, Parser)]
@@ -117,10 +120,11 @@ pub(super) struct ConfigArguments {
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
-  ductor serve                                  ./ductor.yaml or the usual places, and its state directory
+  ductor serve
   ductor serve --config jobs.d --listen 127.0.0.1:9000
 
-SIGTERM or Ctrl-C: no new work, running commands are waited for; a second one ends them and they will run again.";
+SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one ends
+them; they run again at the next start.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]

@@ -277,5 +277,7 @@ fn root_cause(error: &reqwest::Error) -> String {
     while let Some(next) = inner.source() {
         inner = next;
     }
-    inner.to_string()
+    let text = inner.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
 }

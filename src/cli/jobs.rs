@@ -13,7 +13,7 @@ use super::pauses::{self, PauseArguments};
 use super::run_view::{self, quoted};
 use super::session::Session;
 use super::show::dash;
-use super::table::{Kind, Table};
+use super::table::{Kind, Table, one_line};
 use crate::words::time::{Millis, parse_instant};
 
 /// What can be done with jobs.
@@ -28,7 +28,7 @@ pub(super) enum JobCommand {
     Start(StartArguments),
     /// End what runs and what waits of a job.
     Stop(NameArguments),
-    /// No more fires, until resumed or the time is over.
+    /// No more fires for a while: an hour, unless said otherwise.
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseJobArguments),
     /// End a pause.
@@ -40,11 +40,13 @@ pub(super) enum JobCommand {
 
 const START_EXAMPLES: &str = "\
 Examples:
-  ductor job start backup                     print the run's id and return
-  ductor job start backup --wait              exit 0 if it succeeds, 1 if not
-  ductor job start backup --follow            show its output until it ends
-  ductor job start backup --wait --timeout 1h exit 124 if it takes longer; the run goes on
-  ductor job start backup --idempotency-key 2025-11-30   at most once, however often this is repeated";
+  ductor job start backup            print the run's id and return
+  ductor job start backup --follow   show its output until it ends
+  ductor job start backup --wait     exit 0 if it succeeds, 1 if not
+  ductor job start backup --wait --timeout 1h
+                                     exit 124 if it takes longer; the run goes on
+  ductor job start backup --idempotency-key 2025-11-30
+                                     at most once, however often this is repeated";
 
 const PAUSE_EXAMPLES: &str = "\
 Examples:
@@ -56,7 +58,8 @@ Examples:
   ductor job run backup
   ductor job run backup --config ./ductor.yaml
 
-Ends with the command's own exit code; 124 after its executionTimeout, 127 if it could not start, 128+N after signal N.";
+Ends with the command's own exit code; 124 after its executionTimeout, 127 if it could
+not start, 128+N after signal N.";
 
 /// Arguments of `job ls`.
 #[derive(Debug, Clone, Args)]
@@ -327,7 +330,7 @@ fn pool_line(job: &Value) -> Option<String> {
 fn command_line(job: &Value) -> Option<String> {
     let command = fields::member(job, &["command"])?;
     match command {
-        Value::String(text) => Some(super::table::one_line(text)),
+        Value::String(text) => Some(first_line(text)),
         Value::Array(words) => Some(
             words
                 .iter()
@@ -336,6 +339,16 @@ fn command_line(job: &Value) -> Option<String> {
                 .join(" "),
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// A script is told by its first line.
+fn first_line(script: &str) -> String {
+    let mut lines = script.trim().lines();
+    let first = one_line(lines.next().unwrap_or_default());
+    match lines.count() {
+        0 => first,
+        more => format!("{first} … ({more} more lines)"),
     }
 }
 

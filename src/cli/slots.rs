@@ -190,18 +190,33 @@ fn state_of(pool: &Value, show: &Show) -> String {
         let to = fields::number(pool, &["configured_slots"]).unwrap_or(0);
         parts.push(format!("draining to {to} slots"));
     }
-    if let Some(kind) = fields::text(pool, &["blocked_by.kind"]) {
+    let why = fields::text(pool, &["blocked_by.kind"]).and_then(|kind| blocked_sentence(&kind));
+    if let Some(why) = why {
         let since = fields::instant(pool, &["blocked_by.since"]);
         let since = since.map_or_else(String::new, |at| {
             format!(" since {}", show.face().time_of_day(at))
         });
-        parts.push(format!("first waits for {}{since}", kind.replace('_', " ")));
+        parts.push(format!("{why}{since}"));
     }
     if parts.is_empty() {
         "ok".to_owned()
     } else {
         parts.join("; ")
     }
+}
+
+/// What the first of the queue waits for; a pause of the pool is told already.
+fn blocked_sentence(kind: &str) -> Option<String> {
+    let what = match kind {
+        "slots" => "the first waits for slots",
+        "node" => "the first waits for its node",
+        "job_paused" => "the job of the first is paused",
+        "pool_paused" => return None,
+        "forbid" => "the first waits for the end of another instance",
+        "drift" => "the configurations of the daemons differ",
+        other => return Some(format!("the first waits: {}", other.replace('_', " "))),
+    };
+    Some(what.to_owned())
 }
 
 fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
