@@ -105,11 +105,11 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
 fn tell(lines: &[Line], show: &Show) -> Result<(), Failure> {
     for line in lines {
         let word = match line.verdict {
-            Verdict::Ok => show.state("ok"),
+            Verdict::Ok => show.state("ok  "),
             Verdict::Note => show.strong("note"),
-            Verdict::Bad => show.strong("BAD"),
+            Verdict::Bad => show.strong("BAD "),
         };
-        show.data(&format!("{word:<4} {}: {}\n", line.what, line.text))?;
+        show.data(&format!("{word} {}: {}\n", line.what, line.text))?;
     }
     Ok(())
 }

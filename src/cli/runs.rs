@@ -363,7 +363,10 @@ fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
 
 async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, Failure> {
     if !arguments.yes {
-        confirm(arguments.ids.len())?;
+        // Not on the thread that hears Ctrl-C.
+        let count = arguments.ids.len();
+        let asked = tokio::task::spawn_blocking(move || confirm(count)).await;
+        asked.map_err(|error| Failure::Negative(error.to_string()))??;
     }
     let mut exit = Exit::Done;
     for id in &arguments.ids {
