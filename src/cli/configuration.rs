@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use crate::config::{self, Config, Fault, Override, Overrides, Paint, Search, Sources};
-use crate::daemon::Schedules;
+use crate::daemon::{Schedules, short_secrets};
 
 use super::args::{ConfigArguments, ServeArguments};
 
@@ -59,7 +59,8 @@ pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
     let sources = Sources::read(&path).map_err(|faults| show(&faults, &nothing))?;
     let environment = |name: &str| variable(name);
     match config::load(&sources, &environment, &overrides(serve), &Schedules) {
-        Ok((config, warnings)) => {
+        Ok((config, mut warnings)) => {
+            warnings.extend(short_secrets(&config));
             let warnings = if warnings.is_empty() {
                 String::new()
             } else {

@@ -74,7 +74,7 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
     };
     write_stderr(loaded.warnings.as_bytes());
     let config = &loaded.config;
-    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.pools.len());
+    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.slot_pools.len());
     let root = config.state.path.as_path();
     let mut lines = vec![
         line(

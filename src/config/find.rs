@@ -71,7 +71,7 @@ mod tests {
             flag: Some(flag.into()),
             variable: Some(variable.into()),
             xdg_config_home: Some(xdg.into()),
-            home: Some("/home/ann".into()),
+            home: Some("/var/home/ann".into()),
         };
         let here: &[&str] = &["ductor.yaml", "config/ductor.yaml", "/etc/ductor/ductor.yaml"];
         for (search, there, expected) in [
@@ -82,8 +82,8 @@ mod tests {
             (search("", "", ""), &here[2..], "/etc/ductor/ductor.yaml"),
             (
                 search("", "", ""),
-                &["/home/ann/.config/ductor/ductor.yaml"],
-                "/home/ann/.config/ductor/ductor.yaml",
+                &["/var/home/ann/.config/ductor/ductor.yaml"],
+                "/var/home/ann/.config/ductor/ductor.yaml",
             ),
             (
                 search("", "", "/x"),
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn nothing_found_says_where_it_looked() {
         let search = Search {
-            home: Some("/home/ann".into()),
+            home: Some("/var/home/ann".into()),
             ..Search::default()
         };
         let fault = search.find(&|_| false).unwrap_err();
         for place in [
             "\n  ductor.yaml",
             "\n  config/ductor.yaml",
-            "/home/ann/.config/ductor/ductor.yaml",
+            "/var/home/ann/.config/ductor/ductor.yaml",
             "/etc/ductor/ductor.yaml",
         ] {
             assert!(fault.message.contains(place), "{}", fault.message);

@@ -44,10 +44,23 @@ fn survive(text: &str) -> usize {
     }
 }
 
+fn many(range: std::ops::Range<usize>, line: impl Fn(usize) -> String) -> String {
+    range.map(line).collect::<Vec<String>>().concat()
+}
+
 fn refusal(text: &str) -> String {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a bound against hours, not a measurement"
+    )]
     let started = Instant::now();
     let faults = loaded(&[("a.yaml", text)]).expect_err("a refusal");
-    assert!(started.elapsed() < Duration::from_secs(20));
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a bound against hours, not a measurement"
+    )]
+    let taken = started.elapsed();
+    assert!(taken < Duration::from_secs(20));
     let sources = Sources::in_memory(&[("a.yaml", text)]);
     render(&faults, &sources, Paint::Plain)
 }
@@ -91,9 +104,7 @@ fn bombs_are_refused() {
 
 #[test]
 fn what_is_inherited_by_many_is_bounded() {
-    let jobs: String = (0..JOBS_MAX)
-        .map(|job| format!("- {{name: j{job}, command: c}}\n"))
-        .collect();
+    let jobs = many(0..JOBS_MAX, |job| format!("- {{name: j{job}, command: c}}\n"));
     let text = format!(
         "defaults: {{environment: {{A: {}}}}}\njobs:\n{jobs}",
         "x".repeat(1 << 20)
@@ -106,10 +117,26 @@ fn what_is_inherited_by_many_is_bounded() {
 
 #[test]
 fn many_faults_are_a_page() {
-    let unknown: String = (0..100_000).map(|key| format!("unknown{key}: 1\n")).collect();
+    let unknown = many(0..100_000, |key| format!("unknown{key}: 1\n"));
     let duplicates = "a: 1\n".repeat(100_000);
     for text in [unknown, duplicates] {
         assert!(refusal(&text).contains("more faults are not shown"));
+    }
+}
+
+#[test]
+fn dear_searches_are_bounded() {
+    let pools = many(0..900, |index| format!("p{index}: {{slots: 1}}, "));
+    let jobs = many(0..9_000, |job| {
+        format!("- {{name: j{job}, command: c, pool: q{job}}}\n")
+    });
+    let unknown = format!("pools: {{{pools}}}\njobs:\n{jobs}");
+    assert!(refusal(&unknown).contains("more faults are not shown"));
+    let many = format!("pools: {{{pools}{}}}", pools.replace('p', "r"));
+    assert!(refusal(&many).contains("at most 1000 pools"));
+    for part in ["${A}", "${A", "$${"] {
+        let text = format!("node: {{name: '{}'}}", part.repeat(500_000));
+        assert!(refusal(&text).contains("64 KiB"));
     }
 }
 

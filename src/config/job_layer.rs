@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use super::fault::{Fault, Place, shown};
 use super::keys::Section;
-use super::model::{CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig};
+use super::model::{
+    CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig, SecretConfig,
+};
 use super::reading::{Field, Fields, Reading};
 use super::schedule_text::ScheduleCheck;
 use super::tree::{Node, Value};
@@ -56,6 +58,7 @@ pub(super) struct JobLayer {
     pub(super) save_limit: Option<u32>,
     pub(super) fails_when: FailsWhenLayer,
     pub(super) verify: VerifyLayer,
+    pub(super) secrets: Vec<SecretConfig>,
     pub(super) slots: SlotsLayer,
 }
 
@@ -102,11 +105,14 @@ impl LayerReader<'_, '_> {
         self.limit_keys(fields, &mut layer);
         self.result_keys(fields, &mut layer);
         layer.verify = self.verify(fields);
+        if let Some(field) = fields.get("secrets") {
+            layer.secrets = self.secrets(&field);
+        }
         layer.slots = self.slots(fields);
         layer
     }
 
-    fn text(&self, rule: &str) -> String {
+    pub(super) fn text(&self, rule: &str) -> String {
         format!("{}{rule}", self.subject)
     }
 

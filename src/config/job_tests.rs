@@ -164,84 +164,87 @@ jobs:
     assert!(!warnings[0].is_error());
 }
 
+/// Keys of a job, and what is said about them.
+const OUT_OF_RANGE: &[(&str, &str)] = &[
+    ("shell: sh", "job 'j': shell must be an absolute path"),
+    ("dayMatch: xor", "job 'j': dayMatch must be or or and"),
+    ("timezone: Mars/Base", "job 'j': unknown time zone 'Mars/Base'"),
+    (
+        "concurrencyPolicy: forbid",
+        "job 'j': concurrencyPolicy must be Allow, Forbid or Replace",
+    ),
+    ("executionTimeout: 0", "job 'j': executionTimeout must be > 0"),
+    (
+        "killTimeout: 3601",
+        "job 'j': killTimeout must be between 0 and 3600",
+    ),
+    (
+        "killTimeout: -1",
+        "job 'j': killTimeout must be between 0 and 3600",
+    ),
+    ("saveLimit: 1000001", "job 'j': saveLimit is out of range"),
+    (
+        "verify: {command: c, timeout: 0}",
+        "job 'j': verify.timeout must be > 0",
+    ),
+    ("verify: {timeout: 1}", "job 'j': verify.command is missing"),
+    ("verify: {command: ''}", "job 'j': verify.command is empty"),
+    (
+        "resourceLimits: {memory: 1}",
+        "job 'j': resourceLimits.memory: must be at least 1MiB",
+    ),
+    (
+        "resourceLimits: {openFiles: 0}",
+        "job 'j': resourceLimits.openFiles: must be between 1 and 4294967295",
+    ),
+    (
+        "environment: {A=B: 1}",
+        "job 'j': environment key 'A=B' is invalid",
+    ),
+    (
+        "environment: [{key: A, value: 1}, {key: A, value: 2}]",
+        "job 'j': environment key 'A' is given twice",
+    ),
+    (
+        "environment: [{key: A}]",
+        "job 'j': an item of `environment` needs `key` and `value`",
+    ),
+    (
+        "environment: {A: \"x\\0y\"}",
+        "job 'j': environment value of 'A' contains a NUL character",
+    ),
+    (
+        "environment: {A: }",
+        "job 'j': environment value of 'A' must be text, not nothing",
+    ),
+    (
+        "enabled: yes",
+        "job 'j': `enabled` must be true or false, not `yes`",
+    ),
+    (
+        "env_file: a\nenvFile: b",
+        "job 'j': `envFile` and `env_file` are the same key",
+    ),
+    ("schedule: 1 2", "job 'j': schedule: needs 5 fields"),
+    (
+        "schedule: '0 0 0 * * *'",
+        "job 'j': schedule: 6 fields need seconds: true",
+    ),
+    (
+        "schedule: {minute: 0 5}",
+        "job 'j': `schedule.minute` must be one field without spaces",
+    ),
+    (
+        "schedule: []",
+        "job 'j': `schedule` must be text or a map of fields, not a list",
+    ),
+    ("user: ''", "job 'j': `user` is empty"),
+    ("shell: [a]", "job 'j': `shell` must be text, not a list"),
+];
+
 #[test]
 fn job_keys_out_of_range() {
-    for (keys, expected) in [
-        ("shell: sh", "job 'j': shell must be an absolute path"),
-        ("dayMatch: xor", "job 'j': dayMatch must be or or and"),
-        ("timezone: Mars/Base", "job 'j': unknown time zone 'Mars/Base'"),
-        (
-            "concurrencyPolicy: forbid",
-            "job 'j': concurrencyPolicy must be Allow, Forbid or Replace",
-        ),
-        ("executionTimeout: 0", "job 'j': executionTimeout must be > 0"),
-        (
-            "killTimeout: 3601",
-            "job 'j': killTimeout must be between 0 and 3600",
-        ),
-        (
-            "killTimeout: -1",
-            "job 'j': killTimeout must be between 0 and 3600",
-        ),
-        ("saveLimit: 1000001", "job 'j': saveLimit is out of range"),
-        (
-            "verify: {command: c, timeout: 0}",
-            "job 'j': verify.timeout must be > 0",
-        ),
-        ("verify: {timeout: 1}", "job 'j': verify.command is missing"),
-        ("verify: {command: ''}", "job 'j': verify.command is empty"),
-        (
-            "resourceLimits: {memory: 1}",
-            "job 'j': resourceLimits.memory: must be at least 1MiB",
-        ),
-        (
-            "resourceLimits: {openFiles: 0}",
-            "job 'j': resourceLimits.openFiles: must be between 1 and 4294967295",
-        ),
-        (
-            "environment: {A=B: 1}",
-            "job 'j': environment key 'A=B' is invalid",
-        ),
-        (
-            "environment: [{key: A, value: 1}, {key: A, value: 2}]",
-            "job 'j': environment key 'A' is given twice",
-        ),
-        (
-            "environment: [{key: A}]",
-            "job 'j': an item of `environment` needs `key` and `value`",
-        ),
-        (
-            "environment: {A: \"x\\0y\"}",
-            "job 'j': environment value of 'A' contains a NUL character",
-        ),
-        (
-            "environment: {A: }",
-            "job 'j': environment value of 'A' must be text, not nothing",
-        ),
-        (
-            "enabled: yes",
-            "job 'j': `enabled` must be true or false, not `yes`",
-        ),
-        (
-            "env_file: a\nenvFile: b",
-            "job 'j': `envFile` and `env_file` are the same key",
-        ),
-        ("schedule: 1 2", "job 'j': schedule: needs 5 fields"),
-        (
-            "schedule: '0 0 0 * * *'",
-            "job 'j': schedule: 6 fields need seconds: true",
-        ),
-        (
-            "schedule: {minute: 0 5}",
-            "job 'j': `schedule.minute` must be one field without spaces",
-        ),
-        (
-            "schedule: []",
-            "job 'j': `schedule` must be text or a map of fields, not a list",
-        ),
-        ("user: ''", "job 'j': `user` is empty"),
-        ("shell: [a]", "job 'j': `shell` must be text, not a list"),
-    ] {
+    for (keys, expected) in OUT_OF_RANGE {
         let found = job_faults(keys);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].contains(expected), "{found:?}");

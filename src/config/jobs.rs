@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::fault::{Fault, Place, shown};
-use super::job_layer::{JobLayer, LayerReader, SlotsLayer, VerifyLayer, WantedSlotPool};
+use super::job_layer::{JobLayer, LayerReader, Placed, SlotsLayer, VerifyLayer, WantedSlotPool};
 use super::keys::Section;
 use super::model::{
     CommandConfig, ConcurrencyPolicy, EnvironmentEntry, FailsWhenConfig, JobConfig, ResourceLimitsConfig,
@@ -14,6 +14,7 @@ use super::model::{
 };
 use super::reading::{Field, Fields, Reading};
 use super::schedule_text::{RawSchedule, ScheduleCheck};
+use super::secrets;
 use super::slot_pools::{Found, SlotPools};
 use super::tree::Node;
 
@@ -70,9 +71,9 @@ pub(super) fn read_defaults(
     };
     let mut layer = reader.read(&fields);
     if let Some(WantedSlotPool::Named(name)) = &layer.slots.slot_pool
-        && let Found::Unknown { nearest } = slot_pools.find(&name.value)
+        && matches!(slot_pools.find(&name.value), Found::Unknown)
     {
-        unknown_slot_pool(reading, subject, &name.value, &name.at, nearest);
+        unknown_slot_pool(reading, slot_pools, subject, name);
         // Reported once here; the jobs that inherit it are not at fault.
         layer.slots.slot_pool = Some(WantedSlotPool::Faulty);
     }
@@ -81,14 +82,18 @@ pub(super) fn read_defaults(
 
 fn unknown_slot_pool(
     reading: &mut Reading<'_>,
+    slot_pools: &SlotPools,
     subject: &str,
-    name: &str,
-    at: &Place,
-    nearest: Option<String>,
+    name: &Placed<String>,
 ) {
-    let message = format!("{subject}unknown pool '{}'", shown(name));
-    let help = nearest.map(|name| format!("did you mean `{}`?", shown(&name)));
-    reading.report(Fault::error("config/unknown-pool", at, message).with_help_if(help));
+    let message = format!("{subject}unknown pool '{}'", shown(&name.value));
+    let nearest = reading
+        .has_room_for_hints()
+        .then(|| slot_pools.nearest(&name.value))
+        .flatten();
+    let help = nearest.map(|name| format!("did you mean `{}`?", shown(name)));
+    let fault = Fault::error("config/unknown-pool", &name.at, message);
+    reading.report(fault.with_help_if(help));
 }
 
 impl RawJobs {
@@ -240,6 +245,7 @@ impl RawJob {
                 }
             },
             verify,
+            secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
         })
     }
@@ -311,9 +317,7 @@ impl RawJob {
                 }
             }
             Found::Faulty => {}
-            Found::Unknown { nearest } => {
-                unknown_slot_pool(reading, &self.subject, &name.value, &name.at, nearest);
-            }
+            Found::Unknown => unknown_slot_pool(reading, slot_pools, &self.subject, name),
         }
         Some(SlotsConfig {
             slot_pool: name.value.clone(),
@@ -336,10 +340,12 @@ pub(super) fn text_bytes(job: &JobConfig) -> usize {
         .iter()
         .map(|entry| entry.key.len() + entry.value.len() + ENTRY_BYTES)
         .sum();
+    let secrets: usize = job.secrets.iter().map(secrets::text_bytes).sum();
     let texts = [&job.timezone, &job.user, &job.group];
     command(&job.command)
         + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
         + environment
+        + secrets
         + texts.into_iter().flatten().map(String::len).sum::<usize>()
         + path(&job.shell)
         + job.env_file.as_deref().map_or(0, path)

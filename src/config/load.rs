@@ -102,7 +102,7 @@ impl Loading<'_> {
             self.check_state(&documents);
         }
         config.jobs = self.jobs(&documents, &slot_pools);
-        config.pools = slot_pools.configs;
+        config.slot_pools = slot_pools.configs;
         config
     }
 

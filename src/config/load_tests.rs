@@ -110,7 +110,7 @@ fn nothing_is_a_daemon_without_jobs() {
         "null",
     ] {
         let config = good(text);
-        assert!(config.jobs.is_empty() && config.pools.is_empty());
+        assert!(config.jobs.is_empty() && config.slot_pools.is_empty());
         assert_eq!(config.server.listen.to_string(), "127.0.0.1:8470");
         assert_eq!(config.state.path, PathBuf::from("state"));
         assert_eq!(config.retention.runs, 500);
@@ -207,7 +207,6 @@ fn unknown_key_is_error() {
         "onMissed",
         "concurrencyScope",
         "utc",
-        "secrets",
         "sla",
         "clusterPolicy",
         "priority",

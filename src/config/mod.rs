@@ -6,7 +6,7 @@
 //!
 //! - `keys` is the table of all words, also of those that are refused for now.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
-//!   `job_layer` is what a job and `defaults` have in common, `schedule_text` the text of a schedule.
+//!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
 //!
@@ -27,6 +27,7 @@ mod quantity;
 mod reading;
 mod render;
 mod schedule_text;
+mod secrets;
 mod sections;
 mod slot_pools;
 mod source;
@@ -52,11 +53,12 @@ pub use load::load;
 pub use model::{
     CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry, FailsWhenConfig,
     JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, ResourceLimitsConfig,
-    RetentionConfig, ScheduleText, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig,
-    StateMode, VerifyConfig,
+    RetentionConfig, ScheduleText, SecretConfig, SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig,
+    SlotsConfig, StateConfig, StateMode, VerifyConfig,
 };
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
+pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
 pub use substitute::Environment;

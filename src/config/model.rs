@@ -20,7 +20,8 @@ pub struct Config {
     pub state: StateConfig,
     pub node: NodeConfig,
     /// In the order of the files.
-    pub pools: Vec<SlotPoolConfig>,
+    #[serde(rename = "pools")]
+    pub slot_pools: Vec<SlotPoolConfig>,
     /// In the order of the files.
     pub jobs: Vec<JobConfig>,
     pub retention: RetentionConfig,
@@ -223,6 +224,8 @@ pub struct JobConfig {
     pub save_limit: u32,
     pub fails_when: FailsWhenConfig,
     pub verify: Option<VerifyConfig>,
+    /// In order, each name once. Only names are ever shown.
+    pub secrets: Vec<SecretConfig>,
     /// None: dispatched without a claim.
     pub slots: Option<SlotsConfig>,
 }
@@ -295,6 +298,25 @@ pub struct FailsWhenConfig {
 pub struct VerifyConfig {
     pub command: CommandConfig,
     pub timeout_ms: u64,
+}
+
+/// A variable of the command whose value is read at each launch and never kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SecretConfig {
+    pub name: String,
+    #[serde(skip)]
+    pub from: SecretSource,
+    #[serde(skip)]
+    pub at: Place,
+}
+
+/// Where the value of a secret is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretSource {
+    /// May begin with `~`.
+    File(PathBuf),
+    /// A variable of the daemon.
+    Variable(String),
 }
 
 /// What a job asks of a slot pool.

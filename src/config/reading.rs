@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use super::fault::{Fault, Place, shown, shown_sentence};
+use super::fault::{FAULTS_MAX, Fault, Place, shown, shown_sentence};
 use super::keys::{Section, nearest};
 use super::quantity::{QuantityFault, duration_ms, size_bytes};
 use super::source::Source;
@@ -101,6 +101,11 @@ impl Reading<'_> {
         }
     }
 
+    /// Looking for the nearest word is dear; the faults past the first page need none.
+    pub(super) fn has_room_for_hints(&self) -> bool {
+        self.faults.len() < FAULTS_MAX
+    }
+
     pub(super) fn error(&mut self, code: &'static str, at: &Place, message: impl Into<String>) {
         self.report(Fault::error(code, at, message));
     }
@@ -123,8 +128,7 @@ impl Reading<'_> {
                 entries.push((word, key, value));
             } else {
                 let message = format!("unknown key `{}` in {}", shown(&word), section.title());
-                let is_shown = self.faults.len() < WARNINGS_KEPT_MAX;
-                let help = is_shown.then(|| section.help(&word)).flatten();
+                let help = self.has_room_for_hints().then(|| section.help(&word)).flatten();
                 self.report(Fault::error("config/unknown-key", &key.at, message).with_help_if(help));
             }
         }

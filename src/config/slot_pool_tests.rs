@@ -47,7 +47,7 @@ fn pool_bounds() {
     }
     for body in ["slots: 1", "slots: 10000", "{slots: 1, maxQueued: 10000}"] {
         let text = format!("pools:\n  w:\n    {body}\n");
-        assert_eq!(good(&text).pools.len(), 1);
+        assert_eq!(good(&text).slot_pools.len(), 1);
     }
     let text = "pools:\n  w: {slots: 0}\n";
     let caret = shown(text, &loaded(&[("ductor.yaml", text)]).unwrap_err());

@@ -10,6 +10,9 @@ use super::reading::{Field, Reading};
 /// Bytes of a slot pool's name.
 const NAME_BYTES_MAX: usize = 128;
 
+/// Slot pools of one configuration.
+pub const SLOT_POOLS_MAX: usize = 1000;
+
 const NAME_RULE: &str = "pool name must be non-empty and printable";
 const MAX_QUEUED_DEFAULT: u32 = 1000;
 
@@ -32,9 +35,7 @@ pub(super) enum Found {
     Slots(u32),
     /// It is there, but its body is faulty and has been reported.
     Faulty,
-    Unknown {
-        nearest: Option<String>,
-    },
+    Unknown,
 }
 
 impl SlotPools {
@@ -48,14 +49,13 @@ impl SlotPools {
                 slots: Some(slots), ..
             }) => Found::Slots(*slots),
             Some(Named { slots: None, .. }) => Found::Faulty,
-            None => {
-                let mut names: Vec<&str> = self.names.keys().map(String::as_str).collect();
-                names.sort_unstable();
-                Found::Unknown {
-                    nearest: nearest(name, names.into_iter()).map(str::to_owned),
-                }
-            }
+            None => Found::Unknown,
         }
+    }
+
+    /// The name that was probably meant.
+    pub(super) fn nearest(&self, name: &str) -> Option<&str> {
+        nearest(name, self.names.keys().map(String::as_str))
     }
 
     /// Adds those of one file.
@@ -75,6 +75,11 @@ impl SlotPools {
                     .with_related(&first.at, "the first one stands here");
                 reading.report(fault);
                 continue;
+            }
+            if self.names.len() == SLOT_POOLS_MAX {
+                let message = format!("a configuration may have at most {SLOT_POOLS_MAX} pools");
+                reading.error("config/too-large", &key.at, message);
+                return;
             }
             let config = body(reading, &name, &key.at, &value);
             let slots = config.as_ref().map(|config| config.slots);

@@ -3,6 +3,14 @@
 
 use std::ops::Range;
 
+/// Bytes of a text with something to replace, and of the result: a path, an address or a value, and
+/// not a file.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
+const RESULT_BYTES_MAX: usize = 1024 * 1024;
+
+/// Faults of one text; the positions of more would cost more than they tell.
+const FAULTS_MAX: usize = 20;
+
 /// Looks up an environment variable.
 pub type Environment<'e> = dyn Fn(&str) -> Option<String> + 'e;
 
@@ -16,6 +24,12 @@ pub(super) struct SubstituteFault {
 
 /// The text with every `${…}` replaced, or everything that is wrong with it.
 pub(super) fn substitute(text: &str, environment: &Environment<'_>) -> Result<String, Vec<SubstituteFault>> {
+    if !text.contains("${") {
+        return Ok(text.to_owned());
+    }
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(vec![too_long(text)]);
+    }
     let mut result = String::with_capacity(text.len());
     let mut faults = Vec::new();
     let mut done = 0;
@@ -35,11 +49,17 @@ pub(super) fn substitute(text: &str, environment: &Environment<'_>) -> Result<St
         };
         done = start + length + 1;
         match replacement(&text[start + 2..done - 1], environment) {
+            Ok(value) if result.len() + value.len() > RESULT_BYTES_MAX => {
+                return Err(vec![too_long(text)]);
+            }
             Ok(value) => result.push_str(&value),
             Err(fault) => faults.push(SubstituteFault {
                 span: start..done,
                 ..fault
             }),
+        }
+        if faults.len() == FAULTS_MAX {
+            break;
         }
     }
     result.push_str(&text[done..]);
@@ -83,6 +103,13 @@ fn replacement(inner: &str, environment: &Environment<'_>) -> Result<String, Sub
     ))
 }
 
+fn too_long(text: &str) -> SubstituteFault {
+    malformed(
+        0..text.len(),
+        "a text with `${…}` may have 64 KiB, and 1 MiB when it is replaced",
+    )
+}
+
 fn malformed(span: Range<usize>, message: &str) -> SubstituteFault {
     SubstituteFault {
         code: "config/bad-substitution",
@@ -105,7 +132,7 @@ mod tests {
 
     fn environment(name: &str) -> Option<String> {
         match name {
-            "HOME" => Some("/home/ann".to_owned()),
+            "HOME" => Some("/var/home/ann".to_owned()),
             "EMPTY" => Some(String::new()),
             "TRICK" => Some("${HOME}: [x]".to_owned()),
             _ => None,
@@ -116,17 +143,17 @@ mod tests {
     fn replaced() {
         for (text, expected) in [
             ("plain $HOME $", "plain $HOME $"),
-            ("${HOME}/x", "/home/ann/x"),
-            ("${HOME}${HOME}", "/home/ann/home/ann"),
+            ("${HOME}/x", "/var/home/ann/x"),
+            ("${HOME}${HOME}", "/var/home/ann/var/home/ann"),
             ("${NONE:-d}", "d"),
             ("${NONE:-}", ""),
             ("${EMPTY:-d}", "d"),
             ("${EMPTY}", ""),
-            ("${HOME:?why}", "/home/ann"),
+            ("${HOME:?why}", "/var/home/ann"),
             ("$${HOME}", "${HOME}"),
-            ("a$${b}c${HOME}", "a${b}c/home/ann"),
+            ("a$${b}c${HOME}", "a${b}c/var/home/ann"),
             ("${TRICK}", "${HOME}: [x]"),
-            ("日本${HOME}", "日本/home/ann"),
+            ("日本${HOME}", "日本/var/home/ann"),
         ] {
             assert_eq!(substitute(text, &environment).unwrap(), expected, "{text}");
         }

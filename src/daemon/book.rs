@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{self, CommandConfig, Config, JobConfig};
+use crate::config::{self, CommandConfig, Config, JobConfig, SecretConfig, SecretSource};
 use crate::domain::schedule::{self, ParseOptions, Schedule};
 use crate::domain::workflow::definition::{
-    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SlotDemand,
-    Step, Verify,
+    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SecretFrom,
+    SecretRef, SlotDemand, Step, Verify,
 };
 use crate::engine::book::{Book, BookJob, BookSlots};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
@@ -108,6 +108,18 @@ fn command_of(job: &JobConfig) -> CommandStep {
             command: line_of(&verify.command),
             timeout_ms: verify.timeout_ms,
         }),
+        secrets: job.secrets.iter().map(secret_of).collect(),
+    }
+}
+
+/// A secret's reference; nothing is read.
+pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
+    SecretRef {
+        name: secret.name.clone(),
+        from: match &secret.from {
+            SecretSource::File(path) => SecretFrom::File(text_of(path)),
+            SecretSource::Variable(name) => SecretFrom::Variable(name.clone()),
+        },
     }
 }
 
@@ -133,9 +145,9 @@ fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
 }
 
 /// The slot pools of the configuration.
-pub fn slot_pools_of(config: &Config) -> Result<BTreeMap<SlotPoolName, BookSlots>, BadName> {
+pub(super) fn slot_pools_of(config: &Config) -> Result<BTreeMap<SlotPoolName, BookSlots>, BadName> {
     let mut found = BTreeMap::new();
-    for configured in &config.pools {
+    for configured in &config.slot_pools {
         let slots = BookSlots {
             slots: configured.slots,
             max_queued: configured.max_queued,

@@ -17,7 +17,7 @@ use crate::words::time::Now;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where this process runs.
-pub fn place() -> std::io::Result<Place> {
+pub(super) fn place() -> std::io::Result<Place> {
     Ok(Place {
         host: os::host::host_id()?,
         boot_id: os::clock::boot_id()?,
@@ -27,7 +27,10 @@ pub fn place() -> std::io::Result<Place> {
 }
 
 /// Takes the configured name, or says who has it.
-pub fn take_configured(directory: &StateDirectory, text: &str) -> Result<(NodeName, HeldLock), OpenError> {
+pub(super) fn take_configured(
+    directory: &StateDirectory,
+    text: &str,
+) -> Result<(NodeName, HeldLock), OpenError> {
     let name = NodeName::new(text).map_err(|error| OpenError::Other(error.to_string()))?;
     match directory.lock_node(&name, PATIENCE)? {
         Some(lock) => Ok((name, lock)),
@@ -39,7 +42,7 @@ pub fn take_configured(directory: &StateDirectory, text: &str) -> Result<(NodeNa
 }
 
 /// Takes the first generated name of this host that is free, or makes one: a restarted daemon gets its name back.
-pub fn take_generated(
+pub(super) fn take_generated(
     directory: &StateDirectory,
     store: &Store,
     place: &Place,
@@ -61,7 +64,7 @@ pub fn take_generated(
 }
 
 /// What the daemon writes about itself.
-pub fn record_of(place: &Place, generated: bool, now: Now) -> NodeRecord {
+pub(super) fn record_of(place: &Place, generated: bool, now: Now) -> NodeRecord {
     let pid = os::proc::own_pid();
     NodeRecord {
         generated,

@@ -7,8 +7,10 @@ mod identity;
 mod open;
 mod run;
 mod schedule_check;
+mod secret_check;
 
 pub use book::{book_of, definitions_of};
 pub use open::{Daemon, OpenError};
 pub use run::{Drained, Loops};
 pub use schedule_check::Schedules;
+pub use secret_check::short_secrets;

@@ -1,17 +1,18 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::book::{Book, BookShelf};
 use super::live::LiveTable;
 use super::metrics::Metrics;
+use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;
 use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
+use crate::words::limits;
 use crate::words::names::NodeName;
 use crate::words::time::{Clock, Now};
 
@@ -34,13 +35,15 @@ pub struct Engine {
     pub live: LiveTable,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// Whether the wall clock may be believed about deadlines.
+    pub clock_watch: ClockWatch,
     /// Wakes the pass.
     pub wake: Arc<Notify>,
     /// The cap of one attempt's log.
     pub log_bytes_max: u64,
-    /// Where a shim's program is.
-    pub program: PathBuf,
-    stopping: Arc<AtomicBool>,
+    /// Processes that wait in advance.
+    pub warm: WarmShims,
+    stopping: Arc<watch::Sender<bool>>,
 }
 
 /// The parts from which an [`Engine`] is made.
@@ -74,10 +77,11 @@ impl Engine {
             directory: Arc::new(parts.directory),
             live: LiveTable::default(),
             metrics: Arc::new(Metrics::new()),
+            clock_watch: ClockWatch::default(),
             wake: Arc::new(Notify::new()),
             log_bytes_max: parts.log_bytes_max,
-            program: parts.program,
-            stopping: Arc::new(AtomicBool::new(false)),
+            warm: WarmShims::new(parts.program),
+            stopping: Arc::new(watch::Sender::new(false)),
         }
     }
 
@@ -106,14 +110,67 @@ impl Engine {
 
     /// No new claims and no new fires from now on.
     pub fn begin_stopping(&self) {
-        self.stopping.store(true, Ordering::SeqCst);
-        self.wake.notify_waiters();
+        self.stopping.send_replace(true);
         self.wake.notify_one();
     }
 
     /// True once [`Engine::begin_stopping`] was called.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+        *self.stopping.borrow()
+    }
+
+    /// Resolves once [`Engine::begin_stopping`] was called.
+    pub async fn until_stopping(&self) {
+        // The sender is in this very struct, so it cannot go first.
+        self.stopping
+            .subscribe()
+            .wait_for(|stopping| *stopping)
+            .await
+            .ok();
+    }
+}
+
+/// Holds expiry back when the wall clock runs ahead of the boot clock, until the next pass agrees (section 4.4). Passes move
+/// it on; everything else that would expire entries only asks.
+#[derive(Debug, Clone, Default)]
+pub struct ClockWatch {
+    inner: Arc<Mutex<Watched>>,
+}
+
+#[derive(Debug, Default)]
+struct Watched {
+    last_pass: Option<Now>,
+    held: bool,
+}
+
+impl Watched {
+    /// Milliseconds that the wall clock has gained since the last pass.
+    fn ahead_ms(&self, now: Now) -> u64 {
+        self.last_pass.map_or(0, |last| {
+            let boot = last.boot.until(now.boot);
+            now.wall.since(last.wall).saturating_sub(boot)
+        })
+    }
+}
+
+impl ClockWatch {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A pass begins: the milliseconds of a jump since the last one, if expiry is held back for it.
+    pub fn pass(&self, now: Now) -> Option<u64> {
+        let mut watched = self.lock();
+        let ahead = watched.ahead_ms(now);
+        watched.last_pass = Some(now);
+        watched.held = ahead > limits::CLOCK_JUMP_MS;
+        watched.held.then_some(ahead)
+    }
+
+    /// True when nothing may expire now.
+    pub fn holds_expiry(&self, now: Now) -> bool {
+        let watched = self.lock();
+        watched.held || watched.ahead_ms(now) > limits::CLOCK_JUMP_MS
     }
 }
 

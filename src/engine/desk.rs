@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
+use super::changes::claim::Passed;
+use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
+use super::runner::{self, Quick};
 use crate::domain::slots::admission::Pause;
 use crate::domain::workflow::run::Trigger;
 use crate::store::ChangeError;
@@ -53,12 +56,29 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         run: wish.run,
         entry: wish.entry,
         remember: wish.remember,
+        rules: Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        },
     };
+    let demand = start.job.definition.main_step().slots.as_ref();
+    let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()));
     let for_change = Arc::clone(&book);
-    let started = engine
-        .store
-        .change("start", move |tx| start::start(tx, &for_change, &start))
-        .await?;
+    let changed = engine.store.change("start", move |tx| {
+        let started = start::start(tx, &for_change, &start)?;
+        let passed = match &started {
+            Started::Queued { .. } | Started::Ready { .. } => quick.claim(tx)?,
+            Started::Repeated(_)
+            | Started::KeyReused
+            | Started::AlreadyFired
+            | Started::Paused
+            | Started::Refused(_)
+            | Started::StillRunning => Passed::default(),
+        };
+        Ok((started, passed))
+    });
+    let (started, passed) = changed.await?;
+    runner::act(engine, passed, &mut shims);
+    engine.warm.give_back(shims);
     match &started {
         Started::Queued { .. } | Started::Ready { .. } => {
             engine.metrics.count_started(name.as_str(), "manual");
@@ -101,7 +121,7 @@ pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCan
         .await?;
     if let RunCancelled::Ending(fences) = &cancelled {
         for fence in fences {
-            engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+            engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
         }
     }
     engine.wake.notify_one();
@@ -116,7 +136,7 @@ pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobS
         .change("stop job", move |tx| cancel::job(tx, &name, &by))
         .await?;
     for fence in &stopped.fences {
-        engine.live.stop(*fence, Stop::Requested(sentence.clone()));
+        engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
     }
     engine.wake.notify_one();
     Ok(stopped)

@@ -7,27 +7,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::changes::claim::{self, Claimed, Look, Pass, Passed};
+use super::changes::claim::{self, Pass, Passed};
 use super::changes::maintain::Rules;
 use super::core::Engine;
-use super::metrics::{SlotPoolLabel, in_seconds};
 use super::runner;
+use super::warm::process_of;
 use crate::domain::slots::admission::CapacityStep;
-use crate::domain::slots::claim::ProcessRef;
 use crate::store::StoreError;
 use crate::words::limits;
 use crate::words::names::SlotPoolName;
 use crate::words::time::Now;
-use crate::worker::command::Stop;
-use crate::worker::process::Shim;
 
 /// The loop of passes.
 #[derive(Debug)]
 pub struct Dispatcher {
     engine: Engine,
-    warm: Vec<Shim>,
-    last: Option<Now>,
-    expiry_held: bool,
     unreadable: BTreeMap<SlotPoolName, String>,
     broken: Unreadable,
 }
@@ -50,9 +44,6 @@ impl Dispatcher {
     pub fn new(engine: Engine) -> Dispatcher {
         Dispatcher {
             engine,
-            warm: Vec::new(),
-            last: None,
-            expiry_held: false,
             unreadable: BTreeMap::new(),
             broken: Unreadable::default(),
         }
@@ -77,17 +68,17 @@ impl Dispatcher {
             if !more {
                 let wake = Arc::clone(&self.engine.wake);
                 tokio::select! {
-                    () = wake.notified() => {}
+                    () = wake.notified() => self.engine.warm.refill(),
                     () = tokio::time::sleep(period) => self.cool(),
                 }
             }
         }
     }
 
-    /// Idle for a whole period: one warm process less.
+    /// Idle for a whole period: one warm process less, but one always waits.
     fn cool(&mut self) {
         if self.engine.live.is_empty() {
-            self.warm.pop();
+            self.engine.warm.cool();
         }
     }
 
@@ -107,7 +98,7 @@ impl Dispatcher {
         if look.claims == 0 && !look.work {
             return Ok(false);
         }
-        let mut shims = self.shims(&look);
+        let mut shims = self.engine.warm.take(look.claims);
         if shims.is_empty() && !look.work {
             return Ok(false);
         }
@@ -133,81 +124,28 @@ impl Dispatcher {
             }
         };
         let more = passed.more && !passed.claimed.is_empty();
-        self.act(passed, &mut shims);
-        self.warm.extend(shims);
-        self.warm.truncate(limits::WARM_SHIMS_MAX);
+        self.report(&passed);
+        runner::act(&self.engine, passed, &mut shims);
+        self.engine.warm.give_back(shims);
         Ok(more)
     }
 
     /// A wall clock that ran ahead of the boot clock holds expiry back for one pass.
-    fn judge_clock(&mut self, now: Now) -> Rules {
-        let ahead = self.last.map_or(0, |last| {
-            let boot = last.boot.until(now.boot);
-            now.wall.since(last.wall).saturating_sub(boot)
-        });
-        self.last = Some(now);
-        self.expiry_held = ahead > limits::CLOCK_JUMP_MS;
-        if self.expiry_held {
+    pub(super) fn judge_clock(&self, now: Now) -> Rules {
+        let jump = self.engine.clock_watch.pass(now);
+        if let Some(ahead) = jump {
             tracing::warn!("clock moved by {} s; holding back expiry", ahead / 1_000);
         }
         Rules {
-            expiry_held: self.expiry_held,
+            expiry_held: jump.is_some(),
         }
     }
 
-    /// As many waiting processes as could be put to work.
-    fn shims(&mut self, look: &Look) -> Vec<Shim> {
-        let mut shims: Vec<Shim> = Vec::with_capacity(look.claims);
-        while shims.len() < look.claims {
-            if let Some(warm) = self.warm.pop() {
-                if warm.is_waiting() {
-                    shims.push(warm);
-                }
-                continue;
-            }
-            match Shim::spawn(&self.engine.program) {
-                Ok(shim) => shims.push(shim),
-                Err(error) => {
-                    tracing::error!(cause = %error, "no process can be made; work waits");
-                    break;
-                }
-            }
-        }
-        shims
-    }
-
-    fn act(&mut self, passed: Passed, shims: &mut Vec<Shim>) {
+    fn report(&mut self, passed: &Passed) {
         self.report_unreadable(&passed.unreadable);
         for (name, step) in &passed.capacity {
             self.report_capacity(name, *step);
         }
-        for fence in passed.replaced {
-            self.engine
-                .live
-                .stop(fence, Stop::Requested("replaced by a newer instance".to_owned()));
-        }
-        for claimed in passed.claimed {
-            let wanted = claimed.claim.process;
-            let place = shims.iter().position(|shim| Some(process_of(shim)) == wanted);
-            let Some(place) = place else { continue };
-            let shim = shims.swap_remove(place);
-            self.start(claimed, shim);
-        }
-    }
-
-    fn start(&self, claimed: Claimed, shim: Shim) {
-        if let Some((entry, _)) = &claimed.slots {
-            let label = SlotPoolLabel {
-                slot_pool: entry.slot_pool.to_string(),
-            };
-            let waited = claimed.claim.claimed_at.since(claimed.since);
-            self.engine
-                .metrics
-                .slot_wait_seconds
-                .get_or_create(&label)
-                .observe(in_seconds(waited));
-        }
-        runner::spawn(&self.engine, claimed, shim);
     }
 
     fn report_capacity(&self, name: &SlotPoolName, step: CapacityStep) {
@@ -220,10 +158,10 @@ impl Dispatcher {
         match step {
             CapacityStep::Keep | CapacityStep::Forget => {}
             CapacityStep::Drain => {
-                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots")
+                tracing::info!(slot_pool = %name, "pool {name}: draining to {configured} slots");
             }
             CapacityStep::Adopt => {
-                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}")
+                tracing::info!(slot_pool = %name, "pool {name}: capacity is now {configured}");
             }
         }
     }
@@ -246,14 +184,5 @@ impl Dispatcher {
             *self.broken.names.lock().unwrap_or_else(PoisonError::into_inner) = now.clone();
             self.unreadable = now;
         }
-    }
-}
-
-fn process_of(shim: &Shim) -> ProcessRef {
-    let identity = shim.identity();
-    ProcessRef {
-        pid: identity.pid,
-        start_ticks: identity.start_ticks,
-        group: identity.group,
     }
 }

@@ -7,8 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::changes::complete::{Holder, Recorded};
-use super::changes::settle;
+use tokio::task::JoinSet;
+
+use super::changes::complete::{Holder, Recorded, ending_sentence};
+use super::changes::{nodes, settle};
 use super::core::Engine;
 use super::live::marks_of;
 use crate::domain::slots::claim::{ProcessRef, Sighting};
@@ -21,6 +23,7 @@ use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{NodeName, StepRef};
+use crate::worker::command::Stop;
 use crate::worker::process::{StrangerEnd, end_stranger};
 
 /// A claim that somebody holds, as a row says.
@@ -58,8 +61,16 @@ impl Hunter {
 
     /// Looks once a second until the daemon stops.
     pub async fn run(mut self) {
+        let mut seen = self.engine.now().boot;
         while !self.engine.is_stopping() {
-            tokio::time::sleep(Duration::from_millis(limits::PASS_PERIOD_MS)).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(limits::PASS_PERIOD_MS)) => {}
+                () = self.engine.until_stopping() => {}
+            }
+            if seen.until(self.engine.now().boot) >= limits::LAST_SEEN_PERIOD_MS {
+                seen = self.engine.now().boot;
+                self.say_alive().await;
+            }
             if let Err(error) = self.look().await {
                 tracing::debug!(cause = %error, "the hunt could not look");
             }
@@ -69,19 +80,61 @@ impl Hunter {
     /// Settles what this daemon's own name left before its start. Nothing of it may be claimed before that.
     pub async fn settle_own(&mut self) -> Result<usize, StoreError> {
         let node = self.engine.node.clone();
-        let lock = self.engine.directory.lock_clean_up(&node)?;
+        // Another daemon that cleans up right now saw this name's lock free: what is claimed before it has looked at the
+        // claims, it would take for left over.
+        let lock = loop {
+            if let Some(lock) = self.engine.directory.lock_clean_up(&node)? {
+                break lock;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        };
+        let mut left = self.found().await?;
+        left.retain(|found| {
+            found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none()
+        });
+        let settled = self.settle_all(left).await;
+        drop(lock);
+        settled
+    }
+
+    /// Settles the claims of dead daemons; their processes end side by side. The number put back.
+    async fn settle_all(&mut self, left: Vec<Found>) -> Result<usize, StoreError> {
+        let mut ends = JoinSet::new();
         let mut settled = 0;
-        for found in self.found().await? {
-            if found.live.claim.node == node && self.engine.live.get(found.live.claim.fence).is_none() {
-                settled += usize::from(self.settle_dead(&found).await?);
+        for found in left {
+            match self.verdict(&found) {
+                CrashVerdict::EndThenPutBack => {
+                    ends.spawn(end_of(found));
+                }
+                verdict @ (CrashVerdict::PutBack | CrashVerdict::WaitForLease) => {
+                    settled += usize::from(self.settle_unseen(&found, verdict).await?);
+                }
             }
         }
-        drop(lock);
+        while let Some(ended) = ends.join_next().await {
+            match ended {
+                Ok((found, end)) => settled += usize::from(self.after_end(&found, end).await?),
+                Err(error) => tracing::error!(cause = %error, "the end of a process ended in a defect"),
+            }
+        }
         Ok(settled)
     }
 
+    /// Writes `last seen`, which only informs.
+    async fn say_alive(&self) {
+        let node = self.engine.node.clone();
+        let written = self
+            .engine
+            .store
+            .change("last seen", move |tx| nodes::still_here(tx, &node))
+            .await;
+        if let Err(error) = written {
+            tracing::debug!(cause = %error, "last seen could not be written");
+        }
+    }
+
     async fn found(&self) -> Result<Vec<Found>, StoreError> {
-        self.engine.read(|tx| found_in(tx)).await
+        self.engine.read(found_in).await
     }
 
     /// One look at the claims of dead nodes and at lapsed leases.
@@ -101,10 +154,19 @@ impl Hunter {
         }
         for found in &found {
             // A claim of this name that no task here looks after is left over from a change whose answer was lost.
+            if found.live.claim.node == mine
+                && let Some(ending) = &found.live.ending
+            {
+                // Usually known already; a change whose answer was lost is caught up with here.
+                let sentence = ending_sentence(ending.cause, &ending.by);
+                self.engine
+                    .live
+                    .stop(found.live.claim.fence, &Stop::Requested(sentence));
+            }
             let orphan =
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && self.is_still_orphan(found).await? {
-                self.settle_dead(found).await?;
+                self.settle_all(vec![found.clone()]).await?;
             } else if self.has_lapsed(found) {
                 self.put_back(found, reason::LEASE_LAPSED, false).await?;
             }
@@ -133,12 +195,9 @@ impl Hunter {
         if !self.engine.directory.is_node_free(node) {
             return Ok(());
         }
-        for found in self.found().await? {
-            if found.live.claim.node == *node {
-                self.settle_dead(&found).await?;
-            }
-        }
-        Ok(())
+        let mut left = self.found().await?;
+        left.retain(|found| found.live.claim.node == *node);
+        self.settle_all(left).await.map(|_| ())
     }
 
     fn has_lapsed(&mut self, found: &Found) -> bool {
@@ -153,49 +212,35 @@ impl Hunter {
         sighting.has_lapsed(now.boot)
     }
 
-    /// Judges one claim of a dead daemon and acts; true if it was put back.
-    async fn settle_dead(&mut self, found: &Found) -> Result<bool, StoreError> {
+    fn verdict(&self, found: &Found) -> CrashVerdict {
         let claim = &found.live.claim;
-        let identity = claim.process.map(identity_of);
-        let verdict = crash::judge(&claim.place, &self.engine.place, || match identity {
+        crash::judge(&claim.place, &self.engine.place, || match claim.process {
             None => Seen::NoneStored,
             // Whether anything is left is found out by the end itself, which signals nobody in vain.
             Some(_) => Seen::Alive,
-        });
+        })
+    }
+
+    /// A claim whose process is gone for certain, or cannot be seen from here; true if it was put back.
+    async fn settle_unseen(&mut self, found: &Found, verdict: CrashVerdict) -> Result<bool, StoreError> {
         match verdict {
-            CrashVerdict::WaitForLease => {
-                if self.has_lapsed(found) {
-                    return self.put_back(found, reason::LEASE_LAPSED, true).await;
-                }
-                Ok(false)
-            }
             CrashVerdict::PutBack => {
-                self.report(found, "nothing, it was gone");
+                Self::report(found, "finding its process gone");
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
-            CrashVerdict::EndThenPutBack => {
-                let Some(identity) = identity else {
-                    return Ok(false);
-                };
-                self.end_then_put_back(found, &identity).await
+            CrashVerdict::WaitForLease if self.has_lapsed(found) => {
+                self.put_back(found, reason::LEASE_LAPSED, true).await
             }
+            CrashVerdict::WaitForLease | CrashVerdict::EndThenPutBack => Ok(false),
         }
     }
 
-    async fn end_then_put_back(
-        &mut self,
-        found: &Found,
-        identity: &ProcessIdentity,
-    ) -> Result<bool, StoreError> {
-        let marks = marks_of(
-            found.live.entry.as_ref().map(|entry| entry.id),
-            found.live.claim.fence,
-        );
-        let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
-        let done = match end_stranger(identity, &marks, patience).await {
-            StrangerEnd::Gone => "it was ended",
-            StrangerEnd::WasGone => "nothing, it was gone",
-            StrangerEnd::PidReused => "nothing, its number belongs to another process now",
+    /// Acts on what became of the process; true if the claim was put back.
+    pub(super) async fn after_end(&mut self, found: &Found, end: StrangerEnd) -> Result<bool, StoreError> {
+        let done = match end {
+            StrangerEnd::Gone => "ending its process",
+            StrangerEnd::WasGone => "finding its process gone",
+            StrangerEnd::PidReused => "finding its process number in other hands",
             StrangerEnd::WillNotEnd { pids } => {
                 self.report_stuck(found, &pids);
                 if self.has_lapsed(found) {
@@ -204,11 +249,11 @@ impl Hunter {
                 return Ok(false);
             }
         };
-        self.report(found, done);
+        Self::report(found, done);
         self.put_back(found, reason::DAEMON_DIED, true).await
     }
 
-    fn report(&self, found: &Found, done: &str) {
+    fn report(found: &Found, done: &str) {
         let node = &found.live.claim.node;
         match &found.live.entry {
             Some(entry) => tracing::warn!(
@@ -274,6 +319,20 @@ impl Hunter {
     }
 }
 
+/// Ends what is left of a claim's process.
+async fn end_of(found: Found) -> (Found, StrangerEnd) {
+    let Some(process) = found.live.claim.process else {
+        return (found, StrangerEnd::WasGone);
+    };
+    let marks = marks_of(
+        found.live.entry.as_ref().map(|entry| entry.id),
+        found.live.claim.fence,
+    );
+    let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
+    let end = end_stranger(&identity_of(process), &marks, patience).await;
+    (found, end)
+}
+
 fn identity_of(process: ProcessRef) -> ProcessIdentity {
     ProcessIdentity {
         pid: process.pid,
@@ -290,7 +349,12 @@ pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
             None => None,
             Some(entry) => {
                 let key = (TenantId::DEFAULT, entry.slot_pool.clone(), entry.seq);
-                rows.get(&SLOT_RUNNING, &key)?
+                match rows.get(&SLOT_RUNNING, &key) {
+                    Ok(row) => row,
+                    // Its slot pool cannot be read: nothing of it is touched before a repair, the others go on.
+                    Err(error) if error.is_row_fault() => continue,
+                    Err(error) => return Err(error),
+                }
             }
         };
         found.push(Found {

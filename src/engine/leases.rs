@@ -151,7 +151,7 @@ impl LeaseKeeper {
 
     fn give_up(&self, fence: u64, lease: &HeldLease, kill_within_ms: u64) {
         self.engine.live.update_lease(fence, |held| held.lost = true);
-        if self.engine.live.stop(fence, Stop::LeaseLost { kill_within_ms }) {
+        if self.engine.live.stop(fence, &Stop::LeaseLost { kill_within_ms }) {
             let id = lease.entry;
             tracing::error!(entry_id = %id, fence, "pool lease lost for {id}; cancelling its process");
             self.engine
@@ -192,7 +192,7 @@ impl LeaseKeeper {
                 result: "failed".to_owned(),
             })
             .inc();
-        if failures != 0 && failures % 5 != 0 {
+        if failures != 0 && !failures.is_multiple_of(5) {
             return;
         }
         let now = self.engine.now().boot;

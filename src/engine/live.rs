@@ -79,13 +79,13 @@ impl LiveTable {
     }
 
     /// Asks an execution to end; false if this daemon has none of that fence.
-    pub fn stop(&self, fence: u64, stop: Stop) -> bool {
+    pub fn stop(&self, fence: u64, stop: &Stop) -> bool {
         let table = self.lock();
         let Some(handle) = table.get(&fence) else {
             return false;
         };
         // A lost lease overrides a polite request, nothing overrides a lost lease.
-        handle.stop.send_if_modified(|current| match (&current, &stop) {
+        handle.stop.send_if_modified(|current| match (&current, stop) {
             (None, _) | (Some(Stop::Requested(_) | Stop::DaemonStopped), Stop::LeaseLost { .. }) => {
                 *current = Some(stop.clone());
                 true
@@ -99,7 +99,7 @@ impl LiveTable {
     pub fn stop_all(&self, stop: &Stop) {
         let fences: Vec<u64> = self.lock().keys().copied().collect();
         for fence in fences {
-            self.stop(fence, stop.clone());
+            self.stop(fence, stop);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Counters and histograms of the engine. Gauges that can be read from the store are not kept here: they are asked for
 //! when somebody scrapes, so they cannot drift from the rows.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -9,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use crate::domain::slots::entry::reason;
+use crate::words::limits;
 
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -101,6 +104,33 @@ pub struct ResultLabel {
     pub result: String,
 }
 
+/// A route, a method and a status.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RouteStatus {
+    /// The pattern, not the path.
+    pub route: String,
+    /// The method.
+    pub method: String,
+    /// The status.
+    pub status: u16,
+}
+
+/// A route and a method.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct RouteMethod {
+    /// The pattern, not the path.
+    pub route: String,
+    /// The method.
+    pub method: String,
+}
+
+/// A reason.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ReasonLabel {
+    /// Why.
+    pub reason: String,
+}
+
 /// A cause.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct CauseLabel {
@@ -121,13 +151,32 @@ fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.001, 4.0, 10))
 }
 
+/// Names that have become values of one label.
+#[derive(Debug, Default)]
+struct Names {
+    seen: Mutex<BTreeSet<String>>,
+}
+
+impl Names {
+    /// The name itself, or `other` once the label has as many values as it may.
+    fn value_of(&self, name: &str) -> String {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.contains(name) {
+            return name.to_owned();
+        }
+        if seen.len() >= limits::LABEL_VALUES_MAX {
+            return "other".to_owned();
+        }
+        seen.insert(name.to_owned());
+        name.to_owned()
+    }
+}
+
 /// What the engine counts.
 #[derive(Debug)]
 pub struct Metrics {
     /// Runs that began to exist.
     pub runs_started: Family<WorkflowTrigger, Counter>,
-    /// Runs that ended.
-    pub runs_finished: Family<WorkflowOutcome, Counter>,
     /// From start to end.
     pub run_seconds: Family<WorkflowLabel, Histogram, fn() -> Histogram>,
     /// Attempts that ended.
@@ -142,8 +191,6 @@ pub struct Metrics {
     pub slot_held_seconds: Family<SlotPoolJob, Counter<f64, AtomicU64>>,
     /// Refused enqueues.
     pub slot_refusals: Family<SlotPoolReason, Counter>,
-    /// Entries that closed.
-    pub slot_entries_ended: Family<SlotPoolStateLabel, Counter>,
     /// Leases lost.
     pub claims_lapsed: Family<SlotPoolLabel, Counter>,
     /// Renewals.
@@ -154,6 +201,14 @@ pub struct Metrics {
     pub slot_renewal_failures: Counter,
     /// Runs of each job that are in this daemon now.
     pub last_success: Family<JobLabel, prometheus_client::metrics::gauge::Gauge>,
+    /// Requests that were answered.
+    pub http_requests: Family<RouteStatus, Counter>,
+    /// From the head of a request to the head of its answer; without streams.
+    pub http_request_seconds: Family<RouteMethod, Histogram, fn() -> Histogram>,
+    /// Requests that were turned away before they were routed.
+    pub http_rejected: Family<ReasonLabel, Counter>,
+    job_names: Names,
+    slot_pool_names: Names,
     passes: AtomicU64,
 }
 
@@ -162,7 +217,6 @@ impl Metrics {
     pub fn new() -> Metrics {
         Metrics {
             runs_started: Family::default(),
-            runs_finished: Family::default(),
             run_seconds: Family::new_with_constructor(seconds),
             attempts: Family::default(),
             fires: Family::default(),
@@ -170,20 +224,34 @@ impl Metrics {
             slot_wait_seconds: Family::new_with_constructor(seconds),
             slot_held_seconds: Family::default(),
             slot_refusals: Family::default(),
-            slot_entries_ended: Family::default(),
             claims_lapsed: Family::default(),
             lease_renewals: Family::default(),
             slot_readmitted: Family::default(),
             slot_renewal_failures: Counter::default(),
             last_success: Family::default(),
+            http_requests: Family::default(),
+            http_request_seconds: Family::new_with_constructor(seconds),
+            http_rejected: Family::default(),
+            job_names: Names::default(),
+            slot_pool_names: Names::default(),
             passes: AtomicU64::new(0),
         }
+    }
+
+    /// The label value of a job.
+    pub fn job_name(&self, name: &str) -> String {
+        self.job_names.value_of(name)
+    }
+
+    /// The label value of a slot pool.
+    pub fn slot_pool_name(&self, name: &str) -> String {
+        self.slot_pool_names.value_of(name)
     }
 
     /// Counts a run that began to exist.
     pub fn count_started(&self, workflow: &str, trigger: &str) {
         let label = WorkflowTrigger {
-            workflow: workflow.to_owned(),
+            workflow: self.job_name(workflow),
             trigger: trigger.to_owned(),
         };
         self.runs_started.get_or_create(&label).inc();
@@ -193,7 +261,7 @@ impl Metrics {
     pub fn count_refusal(&self, slot_pool: &str, word: &str) {
         let reason = word.trim_start_matches("pool_").to_owned();
         let label = SlotPoolReason {
-            slot_pool: slot_pool.to_owned(),
+            slot_pool: self.slot_pool_name(slot_pool),
             reason,
         };
         self.slot_refusals.get_or_create(&label).inc();
@@ -209,10 +277,35 @@ impl Metrics {
         if cause == reason::LEASE_LAPSED {
             self.claims_lapsed
                 .get_or_create(&SlotPoolLabel {
-                    slot_pool: slot_pool.to_owned(),
+                    slot_pool: self.slot_pool_name(slot_pool),
                 })
                 .inc();
         }
+    }
+
+    /// Counts an answered request; `seconds` is `None` for a stream.
+    pub fn count_request(&self, route: &str, method: &str, status: u16, seconds: Option<f64>) {
+        let (route, method) = (route.to_owned(), method.to_owned());
+        let label = RouteStatus {
+            route: route.clone(),
+            method: method.clone(),
+            status,
+        };
+        self.http_requests.get_or_create(&label).inc();
+        if let Some(seconds) = seconds {
+            self.http_request_seconds
+                .get_or_create(&RouteMethod { route, method })
+                .observe(seconds);
+        }
+    }
+
+    /// Counts a request that was turned away: `host`, `origin` or `body`.
+    pub fn count_rejected(&self, reason: &str) {
+        self.http_rejected
+            .get_or_create(&ReasonLabel {
+                reason: reason.to_owned(),
+            })
+            .inc();
     }
 
     /// A pass was done: the sign of life that health looks at.
@@ -229,5 +322,24 @@ impl Metrics {
 impl Default for Metrics {
     fn default() -> Metrics {
         Metrics::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_has_no_more_values_than_it_may() {
+        let metrics = Metrics::new();
+        for number in 0..limits::LABEL_VALUES_MAX {
+            assert_eq!(
+                metrics.job_name(&format!("job-{number}")),
+                format!("job-{number}")
+            );
+        }
+        assert_eq!(metrics.job_name("one more"), "other");
+        assert_eq!(metrics.job_name("job-3"), "job-3");
+        assert_eq!(metrics.slot_pool_name("one more"), "one more");
     }
 }

@@ -1,7 +1,7 @@
 //! The engines: loops that load, decide, save and act. They talk through the store and the feed, not to each other.
 //!
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
-//! runs), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the pass), `runner` (one claim from gate to
+//! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the pass), `runner` (one claim from gate to
 //! record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`. `desk` takes what the faces ask for.
 
 pub mod book;
@@ -14,5 +14,8 @@ pub mod leases;
 pub mod live;
 pub mod metrics;
 pub mod retention;
+#[cfg(test)]
+mod rig;
 pub mod runner;
 pub mod schedules;
+pub mod warm;

@@ -1,26 +1,97 @@
 //! One claim from its gate to its record: look at the lease, run the command, write the completion until it is written.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::changes::claim::Claimed;
+use super::book::Book;
+use super::changes::claim::{self, Claimed, Pass, Passed};
 use super::changes::complete::{self, Holder, Recorded};
+use super::changes::maintain::Rules;
 use super::changes::renew::Renewal;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
-use super::metrics::{
-    JobLabel, SlotPoolJob, SlotPoolStateLabel, TypeOutcome, WorkflowLabel, WorkflowOutcome, in_seconds,
-};
+use super::metrics::{JobLabel, SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
+use super::warm::process_of;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::run::{Run, RunState};
-use crate::store::logs;
+use crate::store::{Abort, Tx, logs};
 use crate::words::limits;
+use crate::words::names::SlotPoolName;
 use crate::words::time::Millis;
 use crate::worker::command::{self, Ended, Plan, Stop};
 use crate::worker::process::Shim;
+
+/// A claim inside another change: what that change makes possible starts in the same commit.
+#[derive(Debug, Clone)]
+pub struct Quick {
+    book: Arc<Book>,
+    pass: Pass,
+    slot_pool: Option<SlotPoolName>,
+}
+
+impl Quick {
+    /// With one process that waits already, if there is one. If the change fails, the processes must be dropped.
+    pub fn prepare(engine: &Engine, slot_pool: Option<SlotPoolName>) -> (Vec<Shim>, Quick) {
+        let count = usize::from(!engine.is_stopping());
+        let shims = engine.warm.take_waiting(count);
+        let rules = Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        };
+        let pass = Pass {
+            place: engine.place.clone(),
+            processes: shims.iter().map(process_of).collect(),
+            rules,
+        };
+        let book = engine.book();
+        (
+            shims,
+            Quick {
+                book,
+                pass,
+                slot_pool,
+            },
+        )
+    }
+
+    /// Claims what the processes allow, in one slot pool or among ready steps.
+    pub fn claim(&self, tx: &mut Tx<'_>) -> Result<Passed, Abort> {
+        if self.pass.processes.is_empty() {
+            return Ok(Passed::default());
+        }
+        claim::quick_pass(tx, &self.book, &self.pass, self.slot_pool.as_ref())
+    }
+}
+
+/// Acts on what a pass has written: instances make way, claims get their processes.
+pub fn act(engine: &Engine, passed: Passed, shims: &mut Vec<Shim>) {
+    for fence in passed.replaced {
+        let stop = Stop::Requested("replaced by a newer instance".to_owned());
+        engine.live.stop(fence, &stop);
+    }
+    for claimed in passed.claimed {
+        let process = claimed.claim.process;
+        let place = shims.iter().position(|shim| Some(process_of(shim)) == process);
+        // A claim without its process would be found and put back by the hunt.
+        let Some(place) = place else { continue };
+        let shim = shims.swap_remove(place);
+        if let Some((entry, _)) = &claimed.slots {
+            let label = SlotPoolLabel {
+                slot_pool: engine.metrics.slot_pool_name(entry.slot_pool.as_str()),
+            };
+            let waited = claimed.claim.claimed_at.since(claimed.since);
+            engine
+                .metrics
+                .slot_wait_seconds
+                .get_or_create(&label)
+                .observe(in_seconds(waited));
+        }
+        spawn(engine, claimed, shim);
+    }
+}
 
 /// Takes over a claim and its waiting process; returns at once.
 pub fn spawn(engine: &Engine, claimed: Claimed, shim: Shim) {
@@ -173,10 +244,7 @@ impl Runner {
         let holder = self.holder();
         let to_write = attempt.clone();
         let recorded = self
-            .until_written(move || {
-                let (holder, attempt) = (holder.clone(), to_write.clone());
-                move |tx: &mut crate::store::Tx<'_>| complete::complete(tx, &holder, &attempt)
-            })
+            .until_written(move |tx| complete::complete(tx, &holder, &to_write))
             .await;
         if let Some(run) = recorded {
             self.count(&attempt, &run);
@@ -186,35 +254,23 @@ impl Runner {
     /// After a lost lease the row has another owner already, and this changes nothing.
     async fn put_back(&self, why: &'static str, lost: Option<Attempt>) {
         let holder = self.holder();
-        self.until_written(move || {
-            let (holder, lost) = (holder.clone(), lost.clone());
-            move |tx: &mut crate::store::Tx<'_>| complete::put_back(tx, &holder, why, false, lost.as_ref())
-        })
-        .await;
+        self.until_written(move |tx| complete::put_back(tx, &holder, why, false, lost.as_ref()))
+            .await;
     }
 
-    /// Writes a word about the claim until it is written or the claim has another owner.
-    async fn until_written<F, C>(&self, change: F) -> Option<Run>
+    /// Writes a word about the claim until it is written or the claim has another owner. What can start with the slots that
+    /// it frees is claimed in the same commit.
+    async fn until_written<F>(&self, change: F) -> Option<Run>
     where
-        F: Fn() -> C,
-        C: FnMut(&mut crate::store::Tx<'_>) -> Result<Recorded, crate::store::Abort> + Send + 'static,
+        F: Fn(&mut Tx<'_>) -> Result<Recorded, Abort> + Send + Sync + 'static,
     {
+        let change = Arc::new(change);
         let entry = self.claimed.slots.as_ref().map(|(entry, _)| entry.id);
         let name = entry.map_or_else(|| self.claimed.run.id.to_string(), |id| id.to_string());
         let mut pause = Duration::from_millis(100);
         let mut told = false;
         loop {
-            let failed = self.engine.store.faults().check("complete.before");
-            let written = match failed {
-                Ok(()) => self
-                    .engine
-                    .store
-                    .change("complete", change())
-                    .await
-                    .map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            };
-            match written {
+            match self.write(&change).await {
                 Ok(Recorded::Done(run)) => return Some(*run),
                 Ok(Recorded::Stale) => {
                     tracing::warn!(
@@ -238,20 +294,43 @@ impl Runner {
         }
     }
 
+    async fn write<F>(&self, change: &Arc<F>) -> Result<Recorded, String>
+    where
+        F: Fn(&mut Tx<'_>) -> Result<Recorded, Abort> + Send + Sync + 'static,
+    {
+        let engine = &self.engine;
+        let point = engine.store.faults().check("complete.before");
+        point.map_err(|error| error.to_string())?;
+        let slot_pool = self
+            .claimed
+            .slots
+            .as_ref()
+            .map(|(entry, _)| entry.slot_pool.clone());
+        let (mut shims, quick) = Quick::prepare(engine, slot_pool);
+        let change = Arc::clone(change);
+        let written = engine.store.change("complete", move |tx| {
+            let recorded = change(tx)?;
+            let passed = match &recorded {
+                Recorded::Done(_) => quick.claim(tx)?,
+                Recorded::Stale => Passed::default(),
+            };
+            Ok((recorded, passed))
+        });
+        let (recorded, passed) = written.await.map_err(|error| error.to_string())?;
+        act(engine, passed, &mut shims);
+        engine.warm.give_back(shims);
+        Ok(recorded)
+    }
+
     fn count(&self, attempt: &Attempt, run: &Run) {
         let metrics = &self.engine.metrics;
-        let workflow = run.definition.to_string();
+        let workflow = metrics.job_name(run.definition.as_str());
         let outcome = TypeOutcome {
             r#type: "command".to_owned(),
             outcome: attempt.outcome.word().to_owned(),
         };
         metrics.attempts.get_or_create(&outcome).inc();
         if run.state.is_terminal() {
-            let finished = WorkflowOutcome {
-                workflow: workflow.clone(),
-                outcome: run.state.word().to_owned(),
-            };
-            metrics.runs_finished.get_or_create(&finished).inc();
             let took = attempt
                 .ended_at
                 .since(run.state.started_at().unwrap_or(attempt.started_at));
@@ -271,7 +350,7 @@ impl Runner {
                 .set(ended_at.0 / 1_000);
         }
         if let Some((entry, _)) = &self.claimed.slots {
-            let slot_pool = entry.slot_pool.to_string();
+            let slot_pool = metrics.slot_pool_name(entry.slot_pool.as_str());
             let held = attempt.ended_at.since(self.claimed.claim.claimed_at);
             let label = SlotPoolJob {
                 slot_pool: slot_pool.clone(),
@@ -281,11 +360,6 @@ impl Runner {
                 .slot_held_seconds
                 .get_or_create(&label)
                 .inc_by(in_seconds(held) * f64::from(entry.slots));
-            let ended = SlotPoolStateLabel {
-                slot_pool,
-                state: "finished".to_owned(),
-            };
-            metrics.slot_entries_ended.get_or_create(&ended).inc();
         }
     }
 }

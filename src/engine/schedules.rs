@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::changes::maintain::Rules;
 use super::changes::start::{self, Start, Started};
 use super::core::{Engine, is_surely_undone};
 use super::metrics::{JobOutcome, in_seconds};
@@ -58,10 +59,9 @@ impl Scheduler {
             let now = self.engine.now();
             self.tick(now).await;
             let wait = self.sleep_time(self.engine.now());
-            let wake = self.engine.clone();
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
-                () = until_stopping(&wake) => {}
+                () = self.engine.until_stopping() => {}
             }
         }
         self.give_up_unrecorded();
@@ -143,7 +143,7 @@ impl Scheduler {
         let outcome = match outcome {
             Ok(started) => started,
             Err(error) => {
-                self.could_not_enter(name, slot_pool.as_deref(), "pool state is unavailable");
+                Self::could_not_enter(name, slot_pool.as_deref(), "pool state is unavailable");
                 tracing::debug!(job = %name, cause = %error, "the fire's change failed");
                 if is_surely_undone(&error) {
                     let word = "pool_unavailable".to_owned();
@@ -164,7 +164,7 @@ impl Scheduler {
                 self.engine.wake.notify_one();
             }
             Started::Refused(refusal) => {
-                self.could_not_enter(name, slot_pool.as_deref(), &refusal.to_string());
+                Self::could_not_enter(name, slot_pool.as_deref(), &refusal.to_string());
                 self.engine
                     .metrics
                     .count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
@@ -182,7 +182,7 @@ impl Scheduler {
         }
     }
 
-    fn could_not_enter(&self, name: &JobName, slot_pool: Option<&str>, why: &str) {
+    fn could_not_enter(name: &JobName, slot_pool: Option<&str>, why: &str) {
         match slot_pool {
             Some(slot_pool) => {
                 tracing::warn!(job = %name, slot_pool, "Job {name} could not enter pool {slot_pool}: {why}");
@@ -193,7 +193,7 @@ impl Scheduler {
 
     fn count(&self, name: &JobName, outcome: &str) {
         let label = JobOutcome {
-            job: name.to_string(),
+            job: self.engine.metrics.job_name(name.as_str()),
             outcome: outcome.to_owned(),
         };
         self.engine.metrics.fires.get_or_create(&label).inc();
@@ -290,12 +290,6 @@ impl Scheduler {
     }
 }
 
-async fn until_stopping(engine: &Engine) {
-    while !engine.is_stopping() {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-}
-
 fn first_fires(book: &Book, now: Millis) -> BTreeMap<JobName, Millis> {
     let mut next = BTreeMap::new();
     for (name, job) in &book.jobs {
@@ -329,6 +323,9 @@ pub async fn fire(
         run: RunId::fresh(),
         entry: EntryId::of_parts(&["fire", name.as_str(), &instant.to_string(), ""]),
         remember: None,
+        rules: Rules {
+            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
+        },
     };
     let book = Arc::clone(book);
     engine

@@ -1,16 +1,45 @@
-//! Temporary.
-#[derive(Clone)]
-pub struct App;
-impl App {
-    pub fn new(
-        _: &crate::engine::core::Engine,
-        _: crate::engine::dispatch::Unreadable,
-        _: &crate::config::Config,
-        _: std::net::SocketAddr,
-    ) -> App {
-        App
-    }
-}
-pub async fn serve(_l: tokio::net::TcpListener, _a: App, stop: tokio_util::sync::CancellationToken) {
-    stop.cancelled().await
-}
+//! The HTTP face: one page of routes (`router`), one file per noun, one document for every refusal (`error`).
+//!
+//! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
+//! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
+//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. Not here: the pages of the
+//! dashboard, keys and scopes.
+
+mod app;
+mod config;
+mod error;
+mod front;
+mod head;
+mod health;
+mod input;
+mod jobs;
+mod logs;
+mod metrics;
+mod nodes;
+mod origin;
+mod pauses;
+mod router;
+mod run_list;
+mod runs;
+mod serve;
+mod slots;
+mod start;
+mod status;
+mod tail;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod front_tests;
+#[cfg(test)]
+mod metrics_tests;
+#[cfg(test)]
+mod run_tests;
+#[cfg(test)]
+mod slot_tests;
+#[cfg(test)]
+mod system_tests;
+
+pub use app::App;
+pub use router::router;
+pub use serve::serve;

@@ -20,6 +20,10 @@ pub fn boottime_ms() -> u64 {
 }
 
 /// Milliseconds since the Unix epoch; for people and schedules only. Negative before 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the wall clock"
+)]
 pub fn wall_ms() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),

@@ -3,6 +3,7 @@
 //! What index rows an entry has is one pure function, [`index_of`]; the check recomputes them with the same one.
 
 use super::error::StoreError;
+use super::feed::Counted;
 use super::keys::HighFirst;
 use super::rows::{ClosedRow, DueRow, Number, RunningRow, WaitingRow};
 use super::table::Rows;
@@ -100,6 +101,13 @@ pub fn replace(
         EntryState::Cancelled { .. } => "pool.entry.cancelled",
     };
     tx.tell(topic, after.id, 0, after.state.reason());
+    if after.state.closed_at().is_some() {
+        let slot_pool = after.slot_pool.to_string();
+        tx.count(Counted::EntryClosed {
+            slot_pool,
+            state: after.state.word(),
+        });
+    }
     Ok(())
 }
 
@@ -139,10 +147,11 @@ fn enter_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
     )
 }
 
+/// Reads before it writes: a count that cannot be read has changed nothing.
 fn leave_waiting(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
+    let count = waiting_count(tx, &entry.slot_pool)?.saturating_sub(1);
     tx.remove(&SLOT_WAITING, &waiting_key(entry))?;
     tx.remove(&SLOT_DUE, &due_key(entry))?;
-    let count = waiting_count(tx, &entry.slot_pool)?.saturating_sub(1);
     tx.put(
         &SLOT_WAITING_COUNT,
         &(TENANT, entry.slot_pool.clone()),

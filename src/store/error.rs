@@ -53,6 +53,10 @@ impl StoreError {
 }
 
 impl From<std::io::Error> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: std::io::Error) -> StoreError {
         match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::NoSpace,
@@ -62,6 +66,10 @@ impl From<std::io::Error> for StoreError {
 }
 
 impl From<redb::StorageError> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: redb::StorageError) -> StoreError {
         match error {
             redb::StorageError::Io(cause) => StoreError::from(cause),
@@ -72,6 +80,10 @@ impl From<redb::StorageError> for StoreError {
 }
 
 impl From<redb::TableError> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: redb::TableError) -> StoreError {
         match error {
             redb::TableError::Storage(cause) => StoreError::from(cause),
@@ -81,6 +93,10 @@ impl From<redb::TableError> for StoreError {
 }
 
 impl From<redb::TransactionError> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: redb::TransactionError) -> StoreError {
         match error {
             redb::TransactionError::Storage(cause) => StoreError::from(cause),
@@ -90,6 +106,10 @@ impl From<redb::TransactionError> for StoreError {
 }
 
 impl From<redb::CommitError> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: redb::CommitError) -> StoreError {
         match error {
             redb::CommitError::Storage(cause) => StoreError::from(cause),
@@ -99,6 +119,10 @@ impl From<redb::CommitError> for StoreError {
 }
 
 impl From<redb::DatabaseError> for StoreError {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a foreign list that grows; everything else is an I/O fault"
+    )]
     fn from(error: redb::DatabaseError) -> StoreError {
         match error {
             redb::DatabaseError::DatabaseAlreadyOpen => StoreError::InUse,

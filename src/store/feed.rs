@@ -25,3 +25,22 @@ pub struct FeedRow {
     /// In order.
     pub items: Vec<FeedItem>,
 }
+
+/// One thing that a commit brought to its end: what counters are made of. It is counted when the commit has landed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counted {
+    /// A slot entry closed.
+    EntryClosed {
+        /// Its slot pool.
+        slot_pool: String,
+        /// The word of its state.
+        state: &'static str,
+    },
+    /// A run ended.
+    RunEnded {
+        /// Its definition.
+        workflow: String,
+        /// The word of its state.
+        state: &'static str,
+    },
+}

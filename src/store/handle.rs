@@ -1,5 +1,6 @@
 //! [`Store`]: the face of this folder. Reads take a snapshot; changes go to the writer.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -9,6 +10,7 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
 use super::error::{ChangeError, StoreError};
+use super::feed::Counted;
 use super::migrate;
 use super::rows::Number;
 use super::table::Rows;
@@ -47,6 +49,9 @@ impl StoreOptions {
     }
 }
 
+/// Upper bounds of the classes in which commits are counted by their time; a further class is for longer ones.
+pub const COMMIT_BOUNDS_MS: [u64; 9] = [1, 2, 5, 10, 25, 100, 500, 2_000, 10_000];
+
 /// Numbers that metrics show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StoreStats {
@@ -56,6 +61,8 @@ pub struct StoreStats {
     pub changes: u64,
     /// Milliseconds spent in commits.
     pub commit_ms: u64,
+    /// Commits by their time, in the classes of [`COMMIT_BOUNDS_MS`].
+    pub commits_by_time: [u64; COMMIT_BOUNDS_MS.len() + 1],
     /// Faults of the file.
     pub faults: u64,
     /// Requests that wait for the writer.
@@ -74,7 +81,9 @@ pub(super) struct Shared {
     commits: AtomicU64,
     changes: AtomicU64,
     commit_ms: AtomicU64,
+    commits_by_time: [AtomicU64; COMMIT_BOUNDS_MS.len() + 1],
     faults: AtomicU64,
+    ends: Mutex<BTreeMap<Counted, u64>>,
 }
 
 /// Files up to this size are repaired in a few milliseconds after a kill, so nothing is written ahead for it.
@@ -156,7 +165,16 @@ impl Shared {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.changes.fetch_add(changes as u64, Ordering::Relaxed);
         self.commit_ms.fetch_add(took_ms, Ordering::Relaxed);
+        let class = COMMIT_BOUNDS_MS.partition_point(|bound| *bound < took_ms);
+        self.commits_by_time[class].fetch_add(1, Ordering::Relaxed);
         self.sequence.send_replace(sequence);
+    }
+
+    pub(super) fn count_ends(&self, ends: Vec<Counted>) {
+        let mut counts = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        for end in ends {
+            *counts.entry(end).or_default() += 1;
+        }
     }
 
     pub(super) fn count_fault(&self, _error: &StoreError) {
@@ -220,7 +238,9 @@ impl Store {
             commits: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             commit_ms: AtomicU64::new(0),
+            commits_by_time: Default::default(),
             faults: AtomicU64::new(0),
+            ends: Mutex::default(),
         });
         shared.reopen()?;
         let stored = shared.read_once(|tx| tx.get(&META, &("sequence".to_owned(),)))?;
@@ -309,10 +329,22 @@ impl Store {
             commits: self.shared.commits.load(Ordering::Relaxed),
             changes: self.shared.changes.load(Ordering::Relaxed),
             commit_ms: self.shared.commit_ms.load(Ordering::Relaxed),
+            commits_by_time: std::array::from_fn(|class| {
+                self.shared.commits_by_time[class].load(Ordering::Relaxed)
+            }),
             faults: self.shared.faults.load(Ordering::Relaxed),
             waiting: self.shared.queue.len() as u64,
             file_bytes: self.shared.file_bytes(),
         }
+    }
+
+    /// What has ended since this daemon started, counted by what its own commits wrote.
+    pub fn ends(&self) -> BTreeMap<Counted, u64> {
+        self.shared
+            .ends
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The faults planned for this store.

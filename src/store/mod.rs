@@ -15,6 +15,8 @@ pub mod coordination;
 pub mod entries;
 mod error;
 mod feed;
+#[cfg(test)]
+mod golden;
 mod handle;
 pub mod keys;
 pub mod logs;
@@ -27,7 +29,7 @@ mod tx;
 mod writer;
 
 pub use error::{ChangeError, StoreError};
-pub use feed::{FeedItem, FeedRow};
-pub use handle::{Store, StoreOptions, StoreStats};
+pub use feed::{Counted, FeedItem, FeedRow};
+pub use handle::{COMMIT_BOUNDS_MS, Store, StoreOptions, StoreStats};
 pub use table::Rows;
 pub use tx::{Abort, ReadTx, Tx};

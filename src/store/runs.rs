@@ -1,6 +1,7 @@
 //! The only writer of run headers and their two indexes, and of the steps below them.
 
 use super::error::StoreError;
+use super::feed::Counted;
 use super::rows::Present;
 use super::table::Rows;
 use super::tables::{ACTIVE_RUNS, ATTEMPTS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RUNS, STEPS};
@@ -35,6 +36,11 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
     tx.put(&RUNS, &(TENANT, after.id), after)?;
     if after.state.is_terminal() && !before.state.is_terminal() {
         tx.remove(&ACTIVE_RUNS, &(TENANT, after.definition.clone(), after.id))?;
+        let workflow = after.definition.to_string();
+        tx.count(Counted::RunEnded {
+            workflow,
+            state: after.state.word(),
+        });
     }
     tx.tell(
         "run.changed",

@@ -48,6 +48,9 @@ impl<K: Key, R: Record> Table<K, R> {
     }
 }
 
+/// A row as bytes: key, value.
+pub type RawRow = (Vec<u8>, Vec<u8>);
+
 /// Reads. `Tx` and `ReadTx` differ only in the two raw calls.
 pub trait Rows {
     /// The bytes under `key`.
@@ -62,7 +65,7 @@ pub trait Rows {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError>;
+    ) -> Result<Vec<RawRow>, StoreError>;
 
     /// The record under `key`.
     fn get<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K) -> Result<Option<R>, StoreError> {
@@ -117,6 +120,24 @@ pub trait Rows {
         limit: usize,
     ) -> Result<Vec<EachRow<K, R>>, StoreError> {
         let rows = self.raw_scan(table.index, &prefix.encode(), after, false, limit)?;
+        Ok(rows
+            .into_iter()
+            .map(|(key, value)| EachRow {
+                row: table.read_row(&key, &value),
+                key,
+            })
+            .collect())
+    }
+
+    /// Like [`Rows::scan_back`], but each row is readable or not by itself.
+    fn scan_each_back<K: Key, R: Record, P: Key>(
+        &mut self,
+        table: &Table<K, R>,
+        prefix: &P,
+        before: Option<&[u8]>,
+        limit: usize,
+    ) -> Result<Vec<EachRow<K, R>>, StoreError> {
+        let rows = self.raw_scan(table.index, &prefix.encode(), before, true, limit)?;
         Ok(rows
             .into_iter()
             .map(|(key, value)| EachRow {

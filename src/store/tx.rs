@@ -7,10 +7,10 @@ use redb::{
 
 use super::codec::{self, Record};
 use super::error::StoreError;
-use super::feed::FeedItem;
+use super::feed::{Counted, FeedItem};
 use super::keys::Key;
 use super::rows::Number;
-use super::table::{Rows, Table};
+use super::table::{RawRow, Rows, Table};
 use super::tables::{META, NAMES};
 use crate::words::time::Now;
 
@@ -69,7 +69,7 @@ impl Rows for ReadTx {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<RawRow>, StoreError> {
         scan(self.table(table)?, prefix, after, descending, limit)
     }
 }
@@ -80,6 +80,7 @@ pub struct Tx<'t> {
     tables: Vec<Option<RawTable<'t, Bytes, Bytes>>>,
     now: Now,
     feed: Vec<FeedItem>,
+    counted: Vec<Counted>,
     rows_written: u64,
     bytes_written: usize,
 }
@@ -99,6 +100,7 @@ impl<'t> Tx<'t> {
             tables: NAMES.iter().map(|_| None).collect(),
             now,
             feed: Vec::new(),
+            counted: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
         }
@@ -185,6 +187,10 @@ impl<'t> Tx<'t> {
     }
 
     /// Tells the feed what changed. It is written with its cause, in the same commit.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "an id or a reference to one, as the caller has it"
+    )]
     pub fn tell(&mut self, topic: &str, id: impl ToString, version: u64, detail: Option<&str>) {
         self.feed.push(FeedItem {
             topic: topic.to_owned(),
@@ -192,6 +198,15 @@ impl<'t> Tx<'t> {
             version,
             detail: detail.map(str::to_owned),
         });
+    }
+
+    /// Counts an end, if and when this commit lands.
+    pub(super) fn count(&mut self, end: Counted) {
+        self.counted.push(end);
+    }
+
+    pub(super) fn take_counted(&mut self) -> Vec<Counted> {
+        std::mem::take(&mut self.counted)
     }
 
     pub(super) fn take_feed(&mut self) -> Vec<FeedItem> {
@@ -215,7 +230,7 @@ impl Rows for Tx<'_> {
         after: Option<&[u8]>,
         descending: bool,
         limit: usize,
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    ) -> Result<Vec<RawRow>, StoreError> {
         scan(&*self.table(table)?, prefix, after, descending, limit)
     }
 }
@@ -238,7 +253,7 @@ fn scan<T: ReadableTable<Bytes, Bytes>>(
     after: Option<&[u8]>,
     descending: bool,
     limit: usize,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+) -> Result<Vec<RawRow>, StoreError> {
     use std::ops::Bound;
     let end = prefix_end(prefix);
     let upper = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);

@@ -155,10 +155,8 @@ impl Queue {
             }
             match patience {
                 None => {
-                    state = self
-                        .arrived
-                        .wait(state)
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                    let woken = self.arrived.wait(state);
+                    state = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
                 }
                 Some(patience) => {
                     let (next, timed_out) = self
@@ -289,9 +287,11 @@ fn attempt(shared: &Shared, taken: &mut Vec<Box<dyn Job>>, take_more: bool) -> A
         Ok(sequence) => sequence,
         Err(error) => return Attempt::StoreFault(error, None),
     };
+    let counted = tx.take_counted();
     drop(tx);
     match shared.commit(transaction, sequence, taken.len()) {
         Ok(()) => {
+            shared.count_ends(counted);
             finish_all(taken, None);
             Attempt::Done { committed: true }
         }

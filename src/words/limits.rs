@@ -16,6 +16,8 @@ pub const OPERATION_MS: u64 = 5_000;
 pub const COMMIT_GRACE_MS: u64 = 5_000;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
 pub const PASS_PERIOD_MS: u64 = 1_000;
+/// How often an idle daemon writes that it is there.
+pub const LAST_SEEN_PERIOD_MS: u64 = 15_000;
 /// A fire later than this is missed, not late.
 pub const FIRE_LATE_MS: u64 = 10_000;
 /// The wall clock may run ahead of the boot clock by this much before expiry is held back.
@@ -80,3 +82,9 @@ pub const RECORD_BYTES_MAX: usize = 64 << 20;
 pub const WARM_SHIMS_MAX: usize = 4;
 /// Bytes of an envFile.
 pub const ENV_FILE_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of one secret: half of what the kernel takes as one variable.
+pub const SECRET_BYTES_MAX: usize = 64 << 10;
+/// Bytes of all secrets of a command: searching for them takes some 50 bytes of memory for each.
+pub const SECRETS_BYTES_MAX: usize = 256 << 10;
+/// Values of one metrics label; more of them share `other`.
+pub const LABEL_VALUES_MAX: usize = 200;

@@ -4,6 +4,7 @@
 //! lost lease) comes through a watch channel; the process group always ends before the result is known.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::environment;
 use super::log_file::LogWriter;
 use super::process::{
-    Exit, GroupEnd, NoFilter, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after,
-    own_exe, pump, records,
+    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after, own_exe,
+    pump, records,
 };
+use super::secrets::Secrets;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
 use crate::domain::workflow::definition::{CommandLine, CommandStep, Verify};
@@ -67,10 +69,20 @@ pub type Stops = watch::Receiver<Option<Stop>>;
 
 /// Runs `plan` in `shim` to its end.
 pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
-    let writer = LogWriter::create(&plan.log, plan.log_bytes_max);
-    let mut log = Log { writer, sizes };
+    let resolved = resolve_secrets(&plan.step).await;
+    let secrets = resolved.as_ref().map(Arc::clone).unwrap_or_default();
     let script = plan.step.command.clone();
-    let ended = match launch(shim, &plan, &script).await {
+    let launched = match resolved {
+        Ok(secrets) => launch(shim, &plan, &script, secrets).await,
+        Err(sentence) => Err(sentence),
+    };
+    // What the command prints before its log exists waits in the pipes.
+    let mut log = Log {
+        writer: LogWriter::create(&plan.log, plan.log_bytes_max),
+        sizes,
+        secrets,
+    };
+    let ended = match launched {
         Ok(running) => watch_command(running, &plan, stops, &mut log).await,
         Err(sentence) => {
             log.remark(&format!("{}: {sentence}", reason::LAUNCH_FAILED))
@@ -90,7 +102,7 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
     }
     Ended {
         log_bytes: report.size,
-        reason: ended.reason.map(|text| shorten(&text)),
+        reason: ended.reason.map(|text| shorten(&log.secrets.masked(&text))),
         ..ended
     }
 }
@@ -103,9 +115,25 @@ fn shorten(text: &str) -> String {
     text[..end].to_owned()
 }
 
-async fn launch(shim: Shim, plan: &Plan, script: &CommandLine) -> Result<Running, String> {
+/// Once for the command and its `verify`, so that they see and hide the same.
+async fn resolve_secrets(step: &CommandStep) -> Result<Arc<Secrets>, String> {
+    if step.secrets.is_empty() {
+        return Ok(Arc::default());
+    }
+    let step = step.clone();
+    let resolved = tokio::task::spawn_blocking(move || Secrets::resolve(&step)).await;
+    resolved.map_err(|error| error.to_string())?.map(Arc::new)
+}
+
+async fn launch(
+    shim: Shim,
+    plan: &Plan,
+    script: &CommandLine,
+    secrets: Arc<Secrets>,
+) -> Result<Running, String> {
     let (step, script, marks) = (plan.step.clone(), script.clone(), plan.marks.clone());
-    let resolved = tokio::task::spawn_blocking(move || environment::resolve(&step, &script, &marks)).await;
+    let resolved =
+        tokio::task::spawn_blocking(move || environment::resolve(&step, &script, &secrets, &marks)).await;
     let spec = resolved.map_err(|error| error.to_string())??;
     shim.launch(&spec).await.map_err(|failure| failure.message)
 }
@@ -114,11 +142,12 @@ async fn launch(shim: Shim, plan: &Plan, script: &CommandLine) -> Result<Running
 struct Log {
     writer: LogWriter,
     sizes: watch::Sender<u64>,
+    secrets: Arc<Secrets>,
 }
 
 impl Log {
     async fn remark(&mut self, text: &str) {
-        self.writer.remark(text).await;
+        self.writer.remark(&self.secrets.masked(text)).await;
         self.sizes.send_replace(self.writer.report().size);
     }
 }
@@ -226,7 +255,7 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
                 seconds(step.execution_timeout_ms.unwrap_or(0))
             ),
         ),
-        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),
     };
     Ended { stuck, ..ended }
@@ -243,7 +272,7 @@ async fn with_output<A, B>(
         return (first, second, PumpReport::default());
     };
     let close = CancellationToken::new();
-    let mut filter = NoFilter;
+    let mut filter = sink.log.secrets.filter();
     let mut pumping = std::pin::pin!(pump(output, &mut filter, sink, &close));
     let mut report = None;
     let (first, second) = {
@@ -284,7 +313,7 @@ async fn wait(running: &Running, limit: Option<Duration>, stops: &mut Stops) -> 
             Err(error) => Seen::Unknown(error.to_string()),
         },
         () = timeout => Seen::TimedOut,
-        stop = next_stop(stops) => Seen::Stopped(stop),
+        request = next_stop(stops) => Seen::Stopped(request),
     }
 }
 
@@ -399,7 +428,7 @@ async fn verify_result(
             ));
         }
     };
-    let mut running = match launch(shim, &with_code, &script).await {
+    let mut running = match launch(shim, &with_code, &script, Arc::clone(&log.secrets)).await {
         Ok(running) => running,
         Err(sentence) => {
             return Some(verify_failed(
@@ -418,8 +447,9 @@ async fn verify_result(
         };
         let close = CancellationToken::new();
         let closer = close.clone();
+        let mut filter = log.secrets.filter();
         let reading = tokio::spawn(async move {
-            pump(output, &mut NoFilter, &mut sink, &closer).await;
+            pump(output, &mut filter, &mut sink, &closer).await;
             sink.saved
         });
         let seen = wait(
@@ -443,7 +473,7 @@ async fn verify_result(
             let why = format!("timeout of {} s", seconds(verify.timeout_ms));
             verify_failed(Some(CODE_TIMEOUT), &why, &text)
         }
-        Seen::Stopped(stop) => stopped(&stop),
+        Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => verify_failed(Some(code), &cause, &text),
     };
     Some(Ended {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::process::{LaunchSpec, Program};
+use super::secrets::Secrets;
 use crate::domain::workflow::definition::{CommandLine, CommandStep};
 use crate::os::rlimits::Limit;
 use crate::os::user::Accounts;
@@ -14,15 +15,19 @@ use crate::words::limits;
 pub fn resolve(
     step: &CommandStep,
     script: &CommandLine,
+    secrets: &Secrets,
     marks: &[(String, String)],
 ) -> Result<LaunchSpec, String> {
-    let mut environment: BTreeMap<String, String> = std::env::vars()
+    let mut environment: BTreeMap<String, String> = std::env::vars_os()
+        // A variable that is no text cannot be carried in the launch message.
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(key, _)| !key.starts_with("DUCTOR_"))
         .collect();
     if let Some(path) = &step.env_file {
         environment.extend(read_env_file(&expand_home(path))?);
     }
     environment.extend(step.environment.iter().cloned());
+    environment.extend(secrets.variables().iter().cloned());
     environment.extend(marks.iter().cloned());
     let program = match script {
         CommandLine::Shell(script) => Program::Shell {
@@ -58,7 +63,8 @@ fn limit_of(key: &str) -> Option<Limit> {
     }
 }
 
-fn expand_home(path: &str) -> PathBuf {
+/// `~` at the start is the home of the daemon's user.
+pub(super) fn expand_home(path: &str) -> PathBuf {
     let home = || std::env::var_os("HOME").map(PathBuf::from);
     match path.strip_prefix('~') {
         Some("") => home().unwrap_or_else(|| PathBuf::from(path)),

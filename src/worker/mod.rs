@@ -3,5 +3,7 @@
 pub mod command;
 pub mod environment;
 pub mod log_file;
+pub mod mask;
 pub mod process;
+pub mod secrets;
 pub mod shim;

@@ -58,8 +58,12 @@ fn become_command(spec: &LaunchSpec) -> Result<Infallible, String> {
             .map_err(|error| format!("cannot set resource limit {limit} to {value}: {error}"))?;
     }
     if let Some(folder) = &spec.cwd {
-        std::env::set_current_dir(folder)
-            .map_err(|error| format!("cannot enter working directory '{}': {error}", folder.display()))?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this process has one thread and is about to become the command"
+        )]
+        let entered = std::env::set_current_dir(folder);
+        entered.map_err(|error| format!("cannot enter working directory '{}': {error}", folder.display()))?;
     }
     user::become_user(&spec.credentials).map_err(|error| {
         let wanted = &spec.credentials;

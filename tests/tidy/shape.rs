@@ -17,7 +17,7 @@ const DRAWERS: &[&str] = &[
 const POOL_BORDER: &[&str] = &["src/http/", "src/cli/", "src/config/"];
 
 /// Files of `tests/` that may sleep: the polling helper.
-const SLEEPERS: &[&str] = &["tests/support/wait.rs"];
+const SLEEPERS: &[&str] = &["tests/support/wait.rs", "tests/process/workshop.rs"];
 
 pub(crate) fn check_file(source: &Source) -> Vec<Violation> {
     let mut found = Vec::new();

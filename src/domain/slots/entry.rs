@@ -185,9 +185,8 @@ impl EntryState {
     /// Why it closed, or why it waits again.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            EntryState::Queued { reason } => reason.as_deref(),
             EntryState::Running { .. } => None,
-            EntryState::Finished { reason, .. } => reason.as_deref(),
+            EntryState::Queued { reason } | EntryState::Finished { reason, .. } => reason.as_deref(),
             EntryState::Expired { reason, .. } | EntryState::Cancelled { reason, .. } => Some(reason),
         }
     }
@@ -286,10 +285,10 @@ pub(crate) mod tests {
     pub(crate) fn entry(seq: u64) -> SlotEntry {
         SlotEntry {
             seq,
-            id: EntryId([seq as u8; 16]),
+            id: EntryId([seq.to_le_bytes()[0]; 16]),
             slot_pool: SlotPoolName::new("p").unwrap(),
             job: JobName::new("j").unwrap(),
-            run: RunId([seq as u8; 16]),
+            run: RunId([seq.to_le_bytes()[0]; 16]),
             step: StepRef::main(),
             attempt: 1,
             kind: EntryKind::Manual,

@@ -129,6 +129,28 @@ pub struct CommandStep {
     /// A second command that must agree before the step is a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
+    /// Variables whose values are read at each launch. Only the references are stored, never a value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<SecretRef>,
+}
+
+/// A secret by reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretRef {
+    /// The variable that the command gets.
+    pub name: String,
+    /// Where its value is read.
+    pub from: SecretFrom,
+}
+
+/// Where the value of a secret is read at each launch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecretFrom {
+    /// A file; its last newline is not part of the value.
+    File(String),
+    /// A variable of the daemon.
+    Variable(String),
 }
 
 /// A string for the shell, or a list that is executed as it is.
@@ -224,6 +246,7 @@ pub(crate) mod tests {
                         always: false,
                     },
                     verify: None,
+                    secrets: Vec::new(),
                 },
                 slots: slot_pool.map(|slot_pool| SlotDemand {
                     slot_pool: SlotPoolName::new(slot_pool).unwrap(),
@@ -253,6 +276,18 @@ pub(crate) mod tests {
         let mut moved = base.clone();
         moved.steps[0].slots = None;
         assert_ne!(base.digest(), moved.digest());
+        let mut secret = base.clone();
+        secret.steps[0].command.secrets = vec![SecretRef {
+            name: "TOKEN".to_owned(),
+            from: SecretFrom::File("/run/token".to_owned()),
+        }];
+        assert_ne!(base.digest(), secret.digest());
+        let text = serde_json::to_string(&secret).unwrap();
+        assert!(
+            text.contains(r#""secrets":[{"name":"TOKEN","from":{"file":"/run/token"}}]"#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Definition>(&text).unwrap(), secret);
     }
 
     #[test]

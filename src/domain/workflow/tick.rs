@@ -168,7 +168,7 @@ mod tests {
     fn folded(facts: &[Fact]) -> Result<(String, String), NoTransition> {
         let (mut run, mut step) = fresh();
         for (number, fact) in facts.iter().enumerate() {
-            let next = fold(&run, &step, fact, Millis(number as i64 + 2))?;
+            let next = fold(&run, &step, fact, Millis(i64::try_from(number).unwrap() + 2))?;
             assert_eq!(next.run.record_version, run.record_version + 1);
             run = next.run;
             step = next.step;

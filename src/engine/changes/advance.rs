@@ -37,6 +37,8 @@ pub fn advance(
 }
 
 /// Ends an entry that waits, and with it the run's step: skipped if nothing ever started, failed otherwise.
+///
+/// A row that cannot be read is met before anything is written, so a caller may go on after its error.
 pub fn withdraw(
     tx: &mut Tx<'_>,
     entry: &SlotEntry,
@@ -48,9 +50,17 @@ pub fn withdraw(
         Err(refusal) => panic!("entry {}: {refusal}", entry.id),
     };
     let reason = closed.state.reason().unwrap_or("ended").to_owned();
+    let both = match load(tx, entry.run, &entry.step) {
+        Ok(both) => Some(both),
+        Err(error) if error.is_row_fault() => {
+            // The entry must leave the queue all the same, or it blocks its slot pool for ever.
+            tracing::error!(run_id = %entry.run, cause = %error, "this run cannot be read; only its entry ends");
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
     entries::replace(tx, entry, &closed, None)?;
-    let both = load(tx, entry.run, &entry.step)?;
-    if matches!(both.1.phase, StepPhase::Queued { .. }) {
+    if let Some(both) = both.filter(|(_, step)| matches!(step.phase, StepPhase::Queued { .. })) {
         let fact = if cancelled {
             Fact::Cancelled(reason)
         } else {

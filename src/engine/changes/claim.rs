@@ -12,10 +12,9 @@ use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
 use crate::engine::changes::{advance, head, maintain, start};
+use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
-use crate::store::tables::{
-    DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_POOLS, SLOT_WAITING_COUNT,
-};
+use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_WAITING_COUNT};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -81,14 +80,39 @@ pub struct Passed {
     pub more: bool,
 }
 
-/// Slot pools in which something waits, configured or not.
-fn waiting_slot_pools(rows: &mut impl Rows) -> Result<BTreeSet<SlotPoolName>, StoreError> {
-    let counts = rows.scan(&SLOT_WAITING_COUNT, &(TENANT,), None, usize::MAX)?;
-    Ok(counts
-        .into_iter()
-        .filter(|(_, count)| count.0 > 0)
-        .map(|((_, name), _)| name)
-        .collect())
+/// What could not be read: each slot pool once, with its first cause.
+fn note(unreadable: &mut Vec<(SlotPoolName, StoreError)>, name: &SlotPoolName, error: StoreError) {
+    if unreadable.iter().all(|(noted, _)| noted != name) {
+        unreadable.push((name.clone(), error));
+    }
+}
+
+/// Slot pools in which something waits, configured or not. C1: none while the locks that prove daemons alive cannot be
+/// trusted.
+fn claimable_slot_pools(
+    rows: &mut impl Rows,
+    book: &Book,
+    unreadable: &mut Vec<(SlotPoolName, StoreError)>,
+) -> Result<BTreeSet<SlotPoolName>, StoreError> {
+    let mut names = BTreeSet::new();
+    if !book.locks_trusted {
+        return Ok(names);
+    }
+    for each in rows.scan_each(&SLOT_WAITING_COUNT, &(TENANT,), None, usize::MAX)? {
+        match each.row {
+            Ok(((_, name), count)) => {
+                if count.0 > 0 {
+                    names.insert(name);
+                }
+            }
+            Err(error) => {
+                if let Some((_, name)) = <(TenantId, SlotPoolName)>::decode(&each.key) {
+                    note(unreadable, &name, error);
+                }
+            }
+        }
+    }
+    Ok(names)
 }
 
 /// Asks a snapshot what a pass would do.
@@ -102,41 +126,45 @@ pub fn look(
         work: maintain::is_due(rows, now, rules)?,
         ..Look::default()
     };
-    for name in waiting_slot_pools(rows)? {
+    for name in claimable_slot_pools(rows, book, &mut look.unreadable)? {
         match look_at(rows, book, &name, now, rules) {
             Ok((claims, work)) => {
                 look.claims += claims;
                 look.work |= work;
             }
-            Err(error) if error.is_row_fault() => look.unreadable.push((name, error)),
+            Err(error) if error.is_row_fault() => note(&mut look.unreadable, &name, error),
             Err(error) => return Err(error),
         }
     }
-    for ((_, name), state) in rows.scan(&SLOT_POOLS, &(TENANT,), None, usize::MAX)? {
-        if let Some(configured) = book.slot_pools.get(&name) {
-            let busy = head::is_busy(rows, &name)?;
-            let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
-            look.work |= step != admission::CapacityStep::Keep;
+    for name in book.slot_pools.keys() {
+        match has_upkeep(rows, book, name) {
+            Ok(work) => look.work |= work,
+            Err(error) if error.is_row_fault() => note(&mut look.unreadable, name, error),
+            Err(error) => return Err(error),
         }
-        let closed_max = limits::CLOSED_KEPT_MAX + 1;
-        let closed = rows.raw_scan(
-            SLOT_CLOSED.index(),
-            &closed_prefix(&name),
-            None,
-            false,
-            closed_max,
-        )?;
-        look.work |= closed.len() >= closed_max;
     }
-    for ((_, _, _), ready) in rows.scan(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
-        look.claims += usize::from(ready.node.as_ref().is_none_or(|node| *node == book.node));
+    for each in rows.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
+        let is_ours = |ready: &ReadyStep| ready.node.as_ref().is_none_or(|node| *node == book.node);
+        look.claims += usize::from(each.row.is_ok_and(|(_, ready)| is_ours(&ready)));
     }
     look.claims = look.claims.min(limits::CLAIMS_PER_CHANGE_MAX);
     Ok(look)
 }
 
+/// True when a pass would move the capacity of the slot pool, or trim its history.
+fn has_upkeep(rows: &mut impl Rows, book: &Book, name: &SlotPoolName) -> Result<bool, StoreError> {
+    let closed_max = limits::CLOSED_KEPT_MAX + 1;
+    let closed = rows.raw_scan(SLOT_CLOSED.index(), &closed_prefix(name), None, false, closed_max)?;
+    let too_long = closed.len() >= closed_max;
+    let (Some(configured), Some(state)) = (book.slot_pools.get(name), head::slot_pool(rows, name)?) else {
+        return Ok(too_long);
+    };
+    let busy = head::is_busy(rows, name)?;
+    let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
+    Ok(too_long || step != admission::CapacityStep::Keep)
+}
+
 fn closed_prefix(name: &SlotPoolName) -> Vec<u8> {
-    use crate::store::keys::Key;
     (TENANT, name.clone()).encode()
 }
 
@@ -199,14 +227,14 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
         match start::step_capacity(tx, book, name) {
             Ok(admission::CapacityStep::Keep) => {}
             Ok(step) => done.capacity.push((name.clone(), step)),
-            Err(error) if error.is_row_fault() => done.unreadable.push((name.clone(), error)),
+            Err(error) if error.is_row_fault() => note(&mut done.unreadable, name, error),
             Err(error) => return Err(error.into()),
         }
     }
-    for name in waiting_slot_pools(tx)? {
+    for name in claimable_slot_pools(tx, book, &mut done.unreadable)? {
         match serve(tx, book, pass, &name, &mut free, &mut done) {
             Ok(()) => {}
-            Err(Abort(error)) if error.is_row_fault() => done.unreadable.push((name.clone(), error)),
+            Err(Abort(error)) if error.is_row_fault() => note(&mut done.unreadable, &name, error),
             Err(abort) => return Err(abort),
         }
     }
@@ -215,6 +243,27 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
     }
     claim_ready(tx, book, pass, &mut free, &mut done)?;
     Ok(done)
+}
+
+/// The part of a pass that fits into another change: one queue, or the ready steps. A row that cannot be read stops it
+/// and nothing else; the next whole pass reports it.
+pub fn quick_pass(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    pass: &Pass,
+    slot_pool: Option<&SlotPoolName>,
+) -> Result<Passed, Abort> {
+    let mut done = Passed::default();
+    let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
+    let served = match slot_pool {
+        Some(name) if book.locks_trusted => serve(tx, book, pass, name, &mut free, &mut done),
+        Some(_) => Ok(()),
+        None => claim_ready(tx, book, pass, &mut free, &mut done),
+    };
+    match served {
+        Err(Abort(error)) if !error.is_row_fault() => Err(Abort(error)),
+        Ok(()) | Err(_) => Ok(done),
+    }
 }
 
 /// Claims, expires or withdraws heads of one queue until the head must wait. Reads of a head come before its writes,
@@ -359,8 +408,8 @@ fn claim_ready(
     free: &mut Vec<ProcessRef>,
     done: &mut Passed,
 ) -> Result<(), Abort> {
-    let ready = tx.scan(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
-    for ((_, run, step), row) in ready {
+    let ready = tx.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
+    for ((_, run, step), row) in ready.into_iter().filter_map(|each| each.row.ok()) {
         if row.node.as_ref().is_some_and(|node| *node != book.node) {
             continue;
         }

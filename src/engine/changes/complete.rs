@@ -64,7 +64,7 @@ pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<R
         tx,
         holder,
         &live,
-        attempt,
+        Some(attempt),
         &EntryEvent::Finish(entry_reason),
         &fact,
     )
@@ -78,18 +78,18 @@ fn launch_reason(attempt: &Attempt) -> Option<&'static str> {
         .map(|_| reason::LAUNCH_FAILED)
 }
 
-/// Ends the claim, the step and the run.
+/// Ends the claim, the step and the run. Without an attempt when no process had begun.
 pub fn close(
     tx: &mut Tx<'_>,
     holder: &Holder,
     live: &LiveAttempt,
-    attempt: &Attempt,
+    attempt: Option<&Attempt>,
     event: &EntryEvent,
     fact: &Fact,
 ) -> Result<Recorded, Abort> {
     let both = advance::load(tx, holder.run, &holder.step)?;
     let entry = entry_of(tx, live)?;
-    write_attempt(tx, holder, live, attempt)?;
+    end_live(tx, holder, live, attempt)?;
     if let Some(entry) = entry {
         move_entry(tx, &entry, event)?;
     }
@@ -108,25 +108,27 @@ pub fn put_back(
     let Some(live) = held(tx, holder)? else {
         return Ok(Recorded::Stale);
     };
-    if let (Some(ending), Some(attempt)) = (&live.ending, lost) {
-        // Somebody had asked for its end: it is not run again.
+    if let Some(ending) = &live.ending {
+        // Somebody had asked for its end: it is not run again, whether a process had begun or not.
         let sentence = ending_sentence(ending.cause, &ending.by);
-        let ended = Attempt {
+        let ended = lost.map(|attempt| Attempt {
             outcome: Outcome::Cancelled,
             reason: Some(sentence.clone()),
             ..attempt.clone()
-        };
+        });
         let event = EntryEvent::Finish(Some(reason::RUN_CANCELLED));
-        return close(tx, holder, &live, &ended, &event, &Fact::Cancelled(sentence));
+        return close(
+            tx,
+            holder,
+            &live,
+            ended.as_ref(),
+            &event,
+            &Fact::Cancelled(sentence),
+        );
     }
     let mut both = advance::load(tx, holder.run, &holder.step)?;
     let entry = entry_of(tx, &live)?;
-    match lost {
-        Some(attempt) => write_attempt(tx, holder, &live, attempt)?,
-        None => {
-            tx.remove(&LIVE_ATTEMPTS, &(TENANT, holder.run, holder.step.clone()))?;
-        }
-    }
+    end_live(tx, holder, &live, lost)?;
     both.1.deaths += u32::from(died);
     let ready = ReadyStep {
         job: live.job.clone(),
@@ -162,15 +164,18 @@ fn move_entry(tx: &mut Tx<'_>, entry: &SlotEntry, event: &EntryEvent) -> Result<
     }
 }
 
-fn write_attempt(
+/// Removes the live row, and writes the attempt if there was one.
+fn end_live(
     tx: &mut Tx<'_>,
     holder: &Holder,
     live: &LiveAttempt,
-    attempt: &Attempt,
+    attempt: Option<&Attempt>,
 ) -> Result<(), StoreError> {
-    let key = (TENANT, holder.run, holder.step.clone(), live.number, holder.fence);
-    assert!(!tx.has(&ATTEMPTS, &key)?, "an attempt is written once");
-    tx.put(&ATTEMPTS, &key, attempt)?;
+    if let Some(attempt) = attempt {
+        let key = (TENANT, holder.run, holder.step.clone(), live.number, holder.fence);
+        assert!(!tx.has(&ATTEMPTS, &key)?, "an attempt is written once");
+        tx.put(&ATTEMPTS, &key, attempt)?;
+    }
     tx.remove(&LIVE_ATTEMPTS, &(TENANT, holder.run, holder.step.clone()))?;
     Ok(())
 }

@@ -32,8 +32,15 @@ pub fn is_due(rows: &mut impl Rows, now: Millis, rules: Rules) -> Result<bool, S
     if rules.expiry_held {
         return Ok(false);
     }
-    let first = rows.scan(&SLOT_DUE, &(TENANT,), None, 1)?;
-    Ok(first.first().is_some_and(|((_, at, _), _)| *at <= now))
+    Ok(!due(rows, now, 1)?.is_empty())
+}
+
+/// Entries past their deadline, as far as their rows can be read; the head of a queue is judged by itself anyway.
+fn due(rows: &mut impl Rows, now: Millis, limit: usize) -> Result<Vec<u64>, StoreError> {
+    let found = rows.scan_each(&SLOT_DUE, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
+    let readable = found.into_iter().filter_map(|row| row.row.ok());
+    let overdue = readable.take_while(|((_, at, _), _)| *at <= now);
+    Ok(overdue.map(|(_, row)| row.seq).take(limit).collect())
 }
 
 /// Expires what is overdue; the number of entries that ended. An unreadable entry is left as it is.
@@ -42,16 +49,22 @@ pub fn maintain(tx: &mut Tx<'_>, rules: &Rules) -> Result<usize, Abort> {
         return Ok(0);
     }
     let now = tx.now().wall;
-    let due = tx.scan(&SLOT_DUE, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
     let mut ended = 0;
-    for (_, row) in due.iter().take_while(|((_, at, _), _)| *at <= now) {
-        let Ok(Some(entry)) = entries::by_seq(tx, row.seq) else {
+    for seq in due(tx, now, limits::MAINTENANCE_ROWS_MAX)? {
+        let Ok(Some(entry)) = entries::by_seq(tx, seq) else {
             continue;
         };
-        if matches!(entry.state, EntryState::Queued { .. }) {
-            let closed = advance::withdraw(tx, &entry, &EntryEvent::Expire, false)?;
-            debug_assert!(closed.state.closed_at().is_some());
-            ended += 1;
+        if !matches!(entry.state, EntryState::Queued { .. }) {
+            continue;
+        }
+        match advance::withdraw(tx, &entry, &EntryEvent::Expire, false) {
+            Ok(closed) => {
+                debug_assert!(closed.state.closed_at().is_some());
+                ended += 1;
+            }
+            // Rows of its slot pool cannot be read, and nothing was written: the others go on.
+            Err(Abort(error)) if error.is_row_fault() => {}
+            Err(abort) => return Err(abort),
         }
     }
     Ok(ended)
@@ -60,10 +73,10 @@ pub fn maintain(tx: &mut Tx<'_>, rules: &Rules) -> Result<usize, Abort> {
 /// Removes closed entries beyond the newest kept; the number removed.
 pub fn trim(tx: &mut Tx<'_>, slot_pool: &SlotPoolName) -> Result<usize, Abort> {
     let most = limits::CLOSED_KEPT_MAX + limits::MAINTENANCE_ROWS_MAX;
-    let closed = tx.scan(&SLOT_CLOSED, &(TENANT, slot_pool.clone()), None, most)?;
+    let closed = tx.scan_each(&SLOT_CLOSED, &(TENANT, slot_pool.clone()), None, most)?;
     let beyond = closed.len().saturating_sub(limits::CLOSED_KEPT_MAX);
     let mut removed = 0;
-    for (_, row) in closed.into_iter().take(beyond) {
+    for (_, row) in closed.into_iter().take(beyond).filter_map(|row| row.row.ok()) {
         if let Ok(Some(entry)) = entries::by_seq(tx, row.seq) {
             entries::forget(tx, &entry)?;
             removed += 1;

@@ -33,7 +33,7 @@ fn poison(
     attempt: &Attempt,
 ) -> Result<Recorded, Abort> {
     let fact = Fact::Failed(reason::CRASH_LIMIT.to_owned());
-    let recorded = close(tx, holder, live, attempt, &EntryEvent::Poison, &fact)?;
+    let recorded = close(tx, holder, live, Some(attempt), &EntryEvent::Poison, &fact)?;
     let row = PoisonedRun {
         job: live.job.clone(),
         step: holder.step.clone(),

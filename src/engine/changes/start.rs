@@ -33,6 +33,8 @@ pub struct Start {
     pub entry: EntryId,
     /// The answer to keep under an idempotency key.
     pub remember: Option<Remembered>,
+    /// Whether what is overdue in the slot pools may expire with it.
+    pub rules: maintain::Rules,
 }
 
 /// The answer to a wish.
@@ -195,7 +197,7 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
     let Some(configured) = book.slot_pools.get(name).copied() else {
         return Ok(Started::Refused(SlotRefusal::Unknown(name.to_string())));
     };
-    maintain::maintain(tx, &maintain::Rules::plain()).map_err(|Abort(error)| error)?;
+    maintain::maintain(tx, &wish.rules).map_err(|Abort(error)| error)?;
     if let Some(entry) = entries::by_id(tx, wish.entry)? {
         return Ok(Started::Queued {
             entry: entry.id,

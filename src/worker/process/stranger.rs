@@ -36,6 +36,12 @@ pub async fn end_stranger(
     marks: &[(String, String)],
     kill_timeout: Duration,
 ) -> StrangerEnd {
+    if identity.pid < 2 || identity.group < 2 || identity.pid == proc::own_pid() {
+        // A claim never has such a process: the row is damaged, or speaks of another namespace. Nobody is signalled.
+        return StrangerEnd::WillNotEnd {
+            pids: vec![identity.pid],
+        };
+    }
     let mut hunt = Hunt {
         identity: *identity,
         marks: marks.to_vec(),

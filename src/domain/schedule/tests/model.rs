@@ -404,7 +404,7 @@ fn compare(model: &Model, zone: &str, moments: &[Moment], change: i64, dice: &mu
         assert_eq!(
             next,
             wanted,
-            "{} in {zone} after {}",
+            "seed {SEED:#x}: {} in {zone} after {}",
             model.text,
             shown(zone, instant)
         );
@@ -412,7 +412,6 @@ fn compare(model: &Model, zone: &str, moments: &[Moment], change: i64, dice: &mu
 }
 
 fn run(seconds: bool, half_width_s: i64, step_s: i64) {
-    println!("seed {SEED:#x}");
     let mut dice = Dice(SEED ^ u64::from(seconds));
     let mut changes = 0;
     for name in ZONES {
@@ -420,9 +419,8 @@ fn run(seconds: bool, half_width_s: i64, step_s: i64) {
         for change in changes_of_2026(&zone) {
             changes += 1;
             let moments = walk(&zone, change - half_width_s, change + half_width_s, step_s);
-            for round in 0..ROUNDS {
+            for _ in 0..ROUNDS {
                 let model = Model::random(&mut dice, seconds);
-                println!("{name} {change} round {round}: {}", model.text);
                 compare(&model, name, &moments, change, &mut dice);
             }
         }

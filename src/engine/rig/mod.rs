@@ -1,0 +1,16 @@
+//! The rig: the engine's changes over a real store in a folder of its own, a clock that is set by hand, invented
+//! processes, several daemons, planned faults. Every rig ends with the check of the whole store.
+//!
+//! `stage` has the rig itself, `snapshot` what a test sees of its store, `jobs` the small builders of a book; each other
+//! file holds the tests of one area.
+
+mod jobs;
+mod snapshot;
+mod stage;
+
+mod crash_tests;
+mod fault_tests;
+mod fire_tests;
+mod lease_tests;
+mod model_tests;
+mod queue_tests;

@@ -1,0 +1,221 @@
+//! Problem documents (RFC 9457): the one shape of every answer with a status of 400 or more.
+//!
+//! A handler returns a [`Problem`]; the front writes it out, because only there the request's id and path are known. No
+//! path and no text of the operating system goes into one: those are for the log.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::store::{ChangeError, StoreError};
+
+/// The sentence of every trouble with the store.
+pub(super) const UNAVAILABLE: &str = "pool state is unavailable";
+
+/// One field that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct FieldFault {
+    pub(super) pointer: String,
+    pub(super) code: &'static str,
+    pub(super) detail: String,
+}
+
+/// Why a request is not answered with what it asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    code: &'static str,
+    detail: String,
+    errors: Vec<FieldFault>,
+    members: Map<String, Value>,
+}
+
+impl Problem {
+    /// A problem with the code that its status usually has.
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem {
+            status,
+            code: code_of(status),
+            detail: detail.into(),
+            errors: Vec::new(),
+            members: Map::new(),
+        }
+    }
+
+    /// Another code than the usual one.
+    #[must_use]
+    pub(super) fn code(mut self, code: &'static str) -> Problem {
+        self.code = code;
+        self
+    }
+
+    /// The request cannot be read.
+    pub(super) fn unreadable(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// It can be read and breaks rules.
+    pub(super) fn invalid(errors: Vec<FieldFault>) -> Problem {
+        let detail = match errors.as_slice() {
+            [one] => format!("{}: {}", one.pointer.trim_start_matches('/'), one.detail),
+            many => format!("{} fields are invalid", many.len()),
+        };
+        Problem {
+            errors,
+            ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+        }
+    }
+
+    /// Nothing has that name.
+    pub(super) fn not_found(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// The state of a thing forbids it.
+    pub(super) fn forbidden_by_state(detail: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// The store cannot answer.
+    pub(super) fn unavailable() -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE)
+    }
+
+    /// A further member of the document.
+    #[must_use]
+    pub(super) fn member(mut self, name: &str, value: impl Into<Value>) -> Problem {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The member `error` of slot pool and job endpoints: the exact sentence.
+    #[must_use]
+    pub(super) fn with_sentence(self) -> Problem {
+        let sentence = match self.errors.as_slice() {
+            [] => self.detail.clone(),
+            errors => errors.iter().map(sentence_of).collect::<Vec<_>>().join("; "),
+        };
+        self.member("error", sentence)
+    }
+
+    /// The document for a request.
+    pub(super) fn document(&self, instance: &str, request_id: &str) -> Value {
+        let retryable = matches!(self.status.as_u16(), 429 | 503 | 504);
+        let mut document = serde_json::json!({
+            "type": format!("urn:ductor:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
+            "title": title_of(self.code),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+            "instance": instance,
+            "code": self.code,
+            "request_id": request_id,
+            "errors": self.errors,
+            "retryable": retryable,
+        });
+        if let Value::Object(members) = &mut document {
+            members.extend(self.members.clone());
+        }
+        document
+    }
+}
+
+fn sentence_of(fault: &FieldFault) -> String {
+    format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.detail)
+}
+
+/// `INVALID_ARGUMENT` as `Invalid argument`.
+fn title_of(code: &str) -> String {
+    let words = code.to_ascii_lowercase().replace('_', " ");
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_ascii_uppercase().to_string() + letters.as_str()
+    })
+}
+
+fn code_of(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 => "UNAUTHENTICATED",
+        403 | 421 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        405 | 501 => "UNIMPLEMENTED",
+        409 | 412 => "FAILED_PRECONDITION",
+        413 => "OUT_OF_RANGE",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        504 => "DEADLINE_EXCEEDED",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
+    }
+}
+
+/// An answer without a body yet; the front writes the document.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE || self.status == StatusCode::TOO_MANY_REQUESTS {
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The cause goes to the log, the fixed sentence to the caller.
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        tracing::warn!(cause = %error, "a request could not read the store");
+        Problem::unavailable()
+    }
+}
+
+/// Whether the change was applied is known in all cases but one.
+impl From<ChangeError> for Problem {
+    fn from(error: ChangeError) -> Problem {
+        tracing::warn!(cause = %error, "a request could not change the store");
+        match error {
+            ChangeError::Withdrawn | ChangeError::Failed(_) | ChangeError::Panicked(_) => {
+                Problem::unavailable()
+            }
+            ChangeError::Unknown => Problem::unavailable().member("outcome", "unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_has_the_shape_that_was_promised() {
+        let fault = FieldFault {
+            pointer: "/retries".to_owned(),
+            code: "unknown",
+            detail: "is not known".to_owned(),
+        };
+        let document = Problem::invalid(vec![fault])
+            .with_sentence()
+            .document("/jobs/a/start", "01J");
+        let expected = serde_json::json!({
+            "type": "urn:ductor:problem:invalid-argument", "title": "Invalid argument", "status": 422,
+            "detail": "retries: is not known", "instance": "/jobs/a/start", "code": "INVALID_ARGUMENT",
+            "request_id": "01J", "retryable": false, "error": "retries: is not known",
+            "errors": [{"pointer": "/retries", "code": "unknown", "detail": "is not known"}],
+        });
+        assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn only_an_unknown_outcome_says_so() {
+        let known = Problem::from(ChangeError::Withdrawn).document("/", "");
+        let unknown = Problem::from(ChangeError::Unknown).document("/", "");
+        assert_eq!(
+            (known["status"].as_u64(), known.get("outcome")),
+            (Some(503), None)
+        );
+        assert_eq!(unknown["outcome"], "unknown");
+        assert_eq!(unknown["retryable"], true);
+    }
+}

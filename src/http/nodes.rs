@@ -1,0 +1,67 @@
+//! `GET /api/nodes`: the daemons that have used this state directory.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::app::App;
+use super::error::Problem;
+use super::runs::Data;
+use crate::engine::core::Engine;
+use crate::store::rows::NodeRecord;
+use crate::store::tables::NODES;
+use crate::store::{Rows, StoreError};
+use crate::words::limits;
+use crate::words::names::NodeName;
+
+#[derive(Debug, Serialize)]
+pub(super) struct NodeView {
+    name: NodeName,
+    /// `live`, or `gone` when nobody holds its lock.
+    state: &'static str,
+    own: bool,
+    generated: bool,
+    pid: u32,
+    started_at: String,
+    last_seen: String,
+}
+
+/// All daemons by name.
+pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<NodeView>>>, Problem> {
+    let engine = app.engine.clone();
+    let data = app.engine.read(move |tx| {
+        let nodes = all(tx)?;
+        Ok(nodes
+            .iter()
+            .map(|(name, record)| view(&engine, name, record))
+            .collect())
+    });
+    Ok(Json(Data { data: data.await? }))
+}
+
+/// The nodes that the store knows.
+pub(super) fn all(rows: &mut impl Rows) -> Result<Vec<(NodeName, NodeRecord)>, StoreError> {
+    let found = rows.scan_each(&NODES, &(), None, limits::PAGE_MAX)?;
+    Ok(found
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|((name,), record)| (name, record))
+        .collect())
+}
+
+/// A free lock is what proves a daemon dead; this one holds its own.
+pub(super) fn is_live(engine: &Engine, name: &NodeName) -> bool {
+    *name == engine.node || !engine.directory.is_node_free(name)
+}
+
+fn view(engine: &Engine, name: &NodeName, record: &NodeRecord) -> NodeView {
+    NodeView {
+        name: name.clone(),
+        state: if is_live(engine, name) { "live" } else { "gone" },
+        own: *name == engine.node,
+        generated: record.generated,
+        pid: record.pid,
+        started_at: record.started_at.to_string(),
+        last_seen: record.last_seen.to_string(),
+    }
+}

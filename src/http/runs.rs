@@ -1,0 +1,375 @@
+//! `/api/runs/{run}`: a run with its steps, its attempts, and what it waits for; and its cancel.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Serialize;
+
+use super::app::{App, PRINCIPAL};
+use super::error::Problem;
+use super::{head, slots};
+use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
+use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
+use crate::engine::book::Book;
+use crate::engine::changes::cancel::RunCancelled;
+use crate::engine::desk;
+use crate::store::rows::{Ending, EndingCause, LiveAttempt};
+use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
+use crate::store::{Rows, StoreError, entries, runs};
+use crate::words::ids::{RunId, TenantId};
+use crate::words::limits;
+use crate::words::names::StepRef;
+use crate::words::time::Millis;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+
+/// The body of every success under `/api`.
+#[derive(Debug, Serialize)]
+pub(super) struct Data<T> {
+    pub(super) data: T,
+}
+
+/// The header of a run on the wire.
+#[derive(Debug, Serialize)]
+pub(super) struct RunView {
+    id: String,
+    job: String,
+    version: u32,
+    state: &'static str,
+    reason: Option<String>,
+    trigger: TriggerView,
+    node: Option<String>,
+    created_at: String,
+    started_at: Option<String>,
+    ended_at: Option<String>,
+    record_version: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum TriggerView {
+    Schedule { scheduled_at: String },
+    Manual { principal: String },
+}
+
+impl RunView {
+    pub(super) fn of(run: &Run) -> RunView {
+        RunView {
+            id: run.id.to_string(),
+            job: run.definition.to_string(),
+            version: run.version,
+            state: run.state.word(),
+            reason: run.state.reason().map(str::to_owned),
+            trigger: match &run.trigger {
+                Trigger::Schedule { instant } => TriggerView::Schedule {
+                    scheduled_at: instant.to_string(),
+                },
+                Trigger::Manual { principal } => TriggerView::Manual {
+                    principal: principal.clone(),
+                },
+            },
+            node: run.node.as_ref().map(ToString::to_string),
+            created_at: run.created_at.to_string(),
+            started_at: run.state.started_at().map(|at| at.to_string()),
+            ended_at: run.state.ended_at().map(|at| at.to_string()),
+            record_version: run.record_version,
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RunDetail {
+    #[serde(flatten)]
+    run: RunView,
+    poisoned: bool,
+    waiting_reason: Option<Waiting>,
+    steps: Vec<StepView>,
+}
+
+/// Why a run does not go on right now.
+#[derive(Debug, Serialize)]
+struct Waiting {
+    /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
+    code: &'static str,
+    text: String,
+    pool: Option<String>,
+    queue_id: Option<String>,
+    position: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepView {
+    #[serde(rename = "ref")]
+    step: String,
+    state: &'static str,
+    reason: Option<String>,
+    attempt: u32,
+    deaths: u32,
+    queue_id: Option<String>,
+    live: Option<LiveView>,
+    attempts: Vec<AttemptView>,
+}
+
+#[derive(Debug, Serialize)]
+struct AttemptView {
+    number: u32,
+    fence: u64,
+    outcome: &'static str,
+    exit_code: Option<i32>,
+    reason: Option<String>,
+    node: String,
+    pid: Option<u32>,
+    started_at: String,
+    ended_at: String,
+    log_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LiveView {
+    number: u32,
+    fence: u64,
+    node: String,
+    pid: Option<u32>,
+    claimed_at: String,
+    lease_until: Option<String>,
+    ending: Option<EndingView>,
+}
+
+#[derive(Debug, Serialize)]
+struct EndingView {
+    cause: &'static str,
+    at: String,
+    by: String,
+}
+
+impl EndingView {
+    fn of(ending: &Ending) -> EndingView {
+        let cause = match ending.cause {
+            EndingCause::Cancelled => "cancelled",
+            EndingCause::Replaced => "replaced",
+        };
+        EndingView {
+            cause,
+            at: ending.at.to_string(),
+            by: ending.by.clone(),
+        }
+    }
+}
+
+impl AttemptView {
+    fn of(number: u32, fence: u64, attempt: &Attempt) -> AttemptView {
+        AttemptView {
+            number,
+            fence,
+            outcome: attempt.outcome.word(),
+            exit_code: attempt.exit_code,
+            reason: attempt.reason.clone(),
+            node: attempt.node.to_string(),
+            pid: attempt.pid,
+            started_at: attempt.started_at.to_string(),
+            ended_at: attempt.ended_at.to_string(),
+            log_bytes: attempt.log_bytes,
+        }
+    }
+}
+
+/// The id of a run in a path.
+pub(super) fn id_of(text: &str) -> Result<RunId, Problem> {
+    text.parse().map_err(|_| not_found(text))
+}
+
+pub(super) fn not_found(text: &str) -> Problem {
+    let shown: String = text.chars().take(64).collect();
+    Problem::not_found(format!("run '{shown}' not found"))
+}
+
+/// One run.
+pub(super) async fn show(
+    State(app): State<App>,
+    Path(text): Path<String>,
+) -> Result<Json<Data<RunDetail>>, Problem> {
+    let id = id_of(&text)?;
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
+    found
+        .map(|data| Json(Data { data }))
+        .ok_or_else(|| not_found(&text))
+}
+
+fn detail(
+    rows: &mut impl Rows,
+    book: &Book,
+    id: RunId,
+    now: Millis,
+) -> Result<Option<RunDetail>, StoreError> {
+    let Some(run) = runs::by_id(rows, id)? else {
+        return Ok(None);
+    };
+    let mut steps = Vec::new();
+    let mut waiting_reason = None;
+    for ((_, _, name), state) in rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
+        let waits = waiting(rows, book, id, &state, now)?;
+        waiting_reason = waiting_reason.or(waits);
+        steps.push(step_view(rows, id, &name, &state)?);
+    }
+    let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
+    Ok(Some(RunDetail {
+        run: RunView::of(&run),
+        poisoned,
+        waiting_reason,
+        steps,
+    }))
+}
+
+fn step_view(
+    rows: &mut impl Rows,
+    run: RunId,
+    name: &StepRef,
+    state: &StepState,
+) -> Result<StepView, StoreError> {
+    let ended = rows.scan(&ATTEMPTS, &(TENANT, run, name.clone()), None, limits::PAGE_MAX)?;
+    let live = rows.get(&LIVE_ATTEMPTS, &(TENANT, run, name.clone()))?;
+    let queue_id = match &state.phase {
+        StepPhase::Queued { entry, .. }
+        | StepPhase::Running {
+            entry: Some(entry), ..
+        } => entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string()),
+        StepPhase::Running { entry: None, .. }
+        | StepPhase::Ready { .. }
+        | StepPhase::Succeeded { .. }
+        | StepPhase::Failed { .. }
+        | StepPhase::Skipped { .. }
+        | StepPhase::Cancelled { .. } => None,
+    };
+    Ok(StepView {
+        step: name.to_string(),
+        state: state.phase.word(),
+        reason: state.phase.reason().map(str::to_owned),
+        attempt: state.attempt,
+        deaths: state.deaths,
+        queue_id,
+        live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
+        attempts: ended
+            .iter()
+            .map(|((_, _, _, number, fence), row)| AttemptView::of(*number, *fence, row))
+            .collect(),
+    })
+}
+
+fn live_view(rows: &mut impl Rows, live: &LiveAttempt) -> Result<LiveView, StoreError> {
+    let lease = match &live.entry {
+        Some(entry) => rows.get(&SLOT_RUNNING, &(TENANT, entry.slot_pool.clone(), entry.seq))?,
+        None => None,
+    };
+    Ok(LiveView {
+        number: live.number,
+        fence: live.claim.fence,
+        node: live.claim.node.to_string(),
+        pid: live.claim.process.map(|process| process.pid),
+        claimed_at: live.claim.claimed_at.to_string(),
+        lease_until: lease.map(|row| row.lease.until_wall.to_string()),
+        ending: live.ending.as_ref().map(EndingView::of),
+    })
+}
+
+fn waiting(
+    rows: &mut impl Rows,
+    book: &Book,
+    run: RunId,
+    step: &StepState,
+    now: Millis,
+) -> Result<Option<Waiting>, StoreError> {
+    match &step.phase {
+        StepPhase::Ready { .. } => {
+            let ready = rows.get(&READY_STEPS, &(TENANT, run, step.step.clone()))?;
+            let elsewhere = ready
+                .and_then(|ready| ready.node)
+                .filter(|node| *node != book.node);
+            Ok(Some(match elsewhere {
+                Some(node) => plain("node", format!("Waiting for node {node}")),
+                None => plain("ready", ANY_MOMENT.to_owned()),
+            }))
+        }
+        StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, now),
+        StepPhase::Running { .. }
+        | StepPhase::Succeeded { .. }
+        | StepPhase::Failed { .. }
+        | StepPhase::Skipped { .. }
+        | StepPhase::Cancelled { .. } => Ok(None),
+    }
+}
+
+fn plain(code: &'static str, text: String) -> Waiting {
+    Waiting {
+        code,
+        text,
+        pool: None,
+        queue_id: None,
+        position: None,
+    }
+}
+
+fn waiting_for_slots(
+    rows: &mut impl Rows,
+    book: &Book,
+    seq: u64,
+    now: Millis,
+) -> Result<Option<Waiting>, StoreError> {
+    let Some(entry) = entries::by_seq(rows, seq)? else {
+        return Ok(None);
+    };
+    let head = head::of(rows, book, &entry.slot_pool, now)?;
+    let place = slots::place_of(rows, &entry)?;
+    let (code, text) = match head.filter(|head| head.id == entry.id) {
+        None => ("slots", BEHIND.to_owned()),
+        Some(head) => (head.blocked.map_or("ready", code_of), head.sentence),
+    };
+    Ok(Some(Waiting {
+        code,
+        text,
+        pool: Some(entry.slot_pool.to_string()),
+        queue_id: Some(entry.id.to_string()),
+        position: Some(place + 1),
+    }))
+}
+
+fn code_of(blocked: BlockedBy) -> &'static str {
+    match blocked {
+        BlockedBy::Slots => "slots",
+        BlockedBy::Node => "node",
+        BlockedBy::JobPaused | BlockedBy::PoolPaused => "paused",
+        BlockedBy::Forbid => "forbid",
+        BlockedBy::Drift => "drift",
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct CancelledRun {
+    id: String,
+    /// `cancelled`, or `ending` while its process is being ended.
+    state: &'static str,
+}
+
+/// Cancels a run.
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Path(text): Path<String>,
+) -> Result<Json<Data<CancelledRun>>, Problem> {
+    let id = id_of(&text)?;
+    let state = match desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned()).await? {
+        RunCancelled::Ended => "cancelled",
+        RunCancelled::Ending(_) => "ending",
+        RunCancelled::AlreadyEnded(state) => {
+            return Err(
+                Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
+            );
+        }
+        RunCancelled::NotFound => return Err(not_found(&text)),
+    };
+    Ok(Json(Data {
+        data: CancelledRun {
+            id: id.to_string(),
+            state,
+        },
+    }))
+}

@@ -1,0 +1,283 @@
+//! `GET /api/status`: the state of the daemon on one page, with a sentence that says whether all is well.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+
+use super::app::{App, VERSION};
+use super::error::Problem;
+use super::health;
+use super::runs::Data;
+use crate::domain::workflow::run::RunState;
+use crate::engine::book::Book;
+use crate::engine::changes::head;
+use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
+use crate::store::{Rows, StoreError, StoreStats, entries, runs};
+use crate::words::ids::TenantId;
+use crate::words::limits;
+use crate::words::time::Millis;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+const DAY_MS: u64 = 24 * 3_600_000;
+/// Runs looked at for failures of the last day; beyond it the count is a lower bound.
+const SCANNED_MAX: usize = 5_000;
+const NEXT_FIRES_MAX: usize = 10;
+
+#[derive(Debug, Serialize)]
+pub(super) struct StatusView {
+    version: &'static str,
+    node: String,
+    started_at: String,
+    uptime_seconds: u64,
+    /// The last part of its path only.
+    state_directory: String,
+    verdict: String,
+    ready: bool,
+    draining: bool,
+    counts: Counts,
+    poisoned_runs: Vec<PoisonedView>,
+    pools: Vec<PoolSummary>,
+    next_fires: Vec<FireView>,
+    store: StoreView,
+}
+
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+struct Counts {
+    running: usize,
+    waiting: u64,
+    failed_last_24h: usize,
+    /// The scan hit its limit: there may be more.
+    failed_is_lower_bound: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct PoisonedView {
+    run_id: String,
+    job: String,
+    step: String,
+    at: String,
+}
+
+/// `slots` and what follows are absent when the slot pool cannot be read.
+#[derive(Debug, Serialize)]
+struct PoolSummary {
+    name: String,
+    readable: bool,
+    #[serde(flatten)]
+    numbers: Option<PoolNumbers>,
+}
+
+#[derive(Debug, Serialize)]
+struct PoolNumbers {
+    slots: u32,
+    used: u32,
+    queued: u64,
+    paused: bool,
+    draining: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct FireView {
+    job: String,
+    at: String,
+}
+
+#[derive(Debug, Serialize)]
+struct StoreView {
+    commits: u64,
+    changes: u64,
+    commit_ms: u64,
+    faults: u64,
+    waiting: u64,
+    file_bytes: u64,
+}
+
+impl From<StoreStats> for StoreView {
+    fn from(stats: StoreStats) -> StoreView {
+        StoreView {
+            commits: stats.commits,
+            changes: stats.changes,
+            commit_ms: stats.commit_ms,
+            faults: stats.faults,
+            waiting: stats.waiting,
+            file_bytes: stats.file_bytes,
+        }
+    }
+}
+
+/// What one snapshot says.
+#[derive(Debug)]
+struct Seen {
+    counts: Counts,
+    poisoned: Vec<PoisonedView>,
+    pools: Vec<PoolSummary>,
+}
+
+/// The page.
+pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>>, Problem> {
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    let for_read = book.clone();
+    let seen = app.engine.read(move |tx| look(tx, &for_read, now)).await?;
+    let checks = health::checks(&app);
+    let root = app.engine.directory.root().file_name();
+    let data = StatusView {
+        version: VERSION,
+        node: app.engine.node.to_string(),
+        started_at: app.started_at.to_string(),
+        uptime_seconds: now.since(app.started_at) / 1_000,
+        state_directory: root
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
+        verdict: verdict(&checks, &seen),
+        ready: checks.iter().all(|check| check.ok),
+        draining: app.engine.is_stopping(),
+        counts: seen.counts,
+        poisoned_runs: seen.poisoned,
+        pools: seen.pools,
+        next_fires: next_fires(&book, now),
+        store: app.engine.store.stats().into(),
+    };
+    Ok(Json(Data { data }))
+}
+
+fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
+    let mut pools = Vec::with_capacity(book.slot_pools.len());
+    let mut waiting = rows
+        .raw_scan(READY_STEPS.index(), &[], None, false, usize::MAX)?
+        .len() as u64;
+    for name in book.slot_pools.keys() {
+        let numbers = match pool_numbers(rows, book, name, now) {
+            Ok(numbers) => Some(numbers),
+            Err(error) if error.is_row_fault() => None,
+            Err(error) => return Err(error),
+        };
+        waiting += numbers.as_ref().map_or(0, |numbers| numbers.queued);
+        pools.push(PoolSummary {
+            name: name.to_string(),
+            readable: numbers.is_some(),
+            numbers,
+        });
+    }
+    let (failed_last_24h, failed_is_lower_bound) = failed_since(rows, now)?;
+    let running = runs::live(rows)?.len();
+    let poisoned = rows.scan_each_back(&POISONED_RUNS, &(TENANT,), None, limits::PAGE_DEFAULT)?;
+    let poisoned = poisoned
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|((_, run), row)| PoisonedView {
+            run_id: run.to_string(),
+            job: row.job.to_string(),
+            step: row.step.to_string(),
+            at: row.at.to_string(),
+        });
+    let counts = Counts {
+        running,
+        waiting,
+        failed_last_24h,
+        failed_is_lower_bound,
+    };
+    Ok(Seen {
+        counts,
+        poisoned: poisoned.collect(),
+        pools,
+    })
+}
+
+fn pool_numbers(
+    rows: &mut impl Rows,
+    book: &Book,
+    name: &crate::words::names::SlotPoolName,
+    now: Millis,
+) -> Result<PoolNumbers, StoreError> {
+    let state = head::slot_pool(rows, name)?;
+    let slots = head::stored_slots(state.as_ref(), book, name);
+    let paused = state
+        .as_ref()
+        .and_then(|state| state.paused.as_ref())
+        .is_some_and(|pause| pause.holds_at(now));
+    Ok(PoolNumbers {
+        slots,
+        used: entries::used_slots(rows, name)?,
+        queued: entries::waiting_count(rows, name)?,
+        paused,
+        draining: book
+            .slot_pools
+            .get(name)
+            .is_some_and(|configured| configured.slots != slots),
+    })
+}
+
+/// Newest first, until a run began more than a day ago.
+fn failed_since(rows: &mut impl Rows, now: Millis) -> Result<(usize, bool), StoreError> {
+    let mut before: Option<Vec<u8>> = None;
+    let (mut failed, mut scanned) = (0, 0);
+    while scanned < SCANNED_MAX {
+        let page = rows.scan_each_back(&RUNS, &(TENANT,), before.as_deref(), limits::PAGE_MAX)?;
+        let is_last = page.len() < limits::PAGE_MAX;
+        for each in page {
+            scanned += 1;
+            let Ok((_, run)) = each.row else { continue };
+            if now.since(run.created_at) > DAY_MS {
+                return Ok((failed, false));
+            }
+            failed += usize::from(matches!(run.state, RunState::Failed { .. }));
+            before = Some(each.key);
+        }
+        if is_last {
+            return Ok((failed, false));
+        }
+    }
+    Ok((failed, true))
+}
+
+fn next_fires(book: &Book, now: Millis) -> Vec<FireView> {
+    let enabled = book.jobs.iter().filter(|(_, job)| job.definition.enabled);
+    let mut fires: Vec<(i64, &str)> = enabled
+        .filter_map(|(name, job)| Some((job.schedule.as_ref()?.next_after(now.0)?, name.as_str())))
+        .collect();
+    fires.sort_unstable();
+    fires.truncate(NEXT_FIRES_MAX);
+    fires
+        .into_iter()
+        .map(|(at, job)| FireView {
+            job: job.to_owned(),
+            at: Millis(at).to_string(),
+        })
+        .collect()
+}
+
+fn verdict(checks: &[health::Check], seen: &Seen) -> String {
+    let bad: Vec<&str> = checks
+        .iter()
+        .filter(|check| !check.ok)
+        .map(|check| check.name)
+        .collect();
+    let unreadable: Vec<&str> = seen
+        .pools
+        .iter()
+        .filter(|pool| !pool.readable)
+        .map(|pool| pool.name.as_str())
+        .collect();
+    let counts = seen.counts;
+    if bad == ["drain"] {
+        return format!("Draining: {} still running, nothing new starts.", counts.running);
+    }
+    if !bad.is_empty() {
+        return format!("Not ready: {}.", bad.join(", "));
+    }
+    if !unreadable.is_empty() {
+        return format!("Slot pools that cannot be read: {}.", unreadable.join(", "));
+    }
+    if !seen.poisoned.is_empty() {
+        return format!(
+            "{} runs were given up because daemons died with them.",
+            seen.poisoned.len()
+        );
+    }
+    let work = format!("{} running, {} waiting", counts.running, counts.waiting);
+    match counts.failed_last_24h {
+        0 => format!("All is well: {work}, no failed run in 24 hours."),
+        1 => format!("1 run failed in the last 24 hours; {work}."),
+        failed => format!("{failed} runs failed in the last 24 hours; {work}."),
+    }
+}

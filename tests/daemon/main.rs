@@ -1,0 +1,19 @@
+//! Black box: the real binary, real HTTP, kill -9 and restart.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "tests; the lint's own exception does not see their helpers"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod commands;
+mod crash;
+mod export;
+mod faults;
+mod queues;
+mod readme;
+mod secrets;
+mod start;
+mod ways;

@@ -1,0 +1,118 @@
+//! The README is a promise: every `ductor` command in it is run, on the configuration that it shows.
+
+use super::support::{Builder, Place, ductor};
+use super::ways::{run_id, start};
+
+fn readme() -> String {
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
+}
+
+/// Text between a fence of that language and its end.
+fn block(text: &str, language: &str) -> String {
+    let start = text
+        .find(&format!("```{language}\n"))
+        .expect("a block of that language");
+    let body = &text[start + language.len() + 4..];
+    body[..body.find("```").unwrap()].to_owned()
+}
+
+/// Every command line that begins with `ductor`, in blocks and in running text, in order.
+fn commands(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut language: Option<&str> = None;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("```") {
+            language = if language.is_some() { None } else { Some(rest) };
+            continue;
+        }
+        let said = line.replace("cargo run --release -- ", "ductor ");
+        match language {
+            Some("sh") if said.starts_with("ductor ") => found.push(said),
+            Some(_) => {}
+            None => {
+                let parts = line.split('`').skip(1).step_by(2);
+                found.extend(
+                    parts
+                        .filter(|part| part.starts_with("ductor "))
+                        .map(str::to_owned),
+                );
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_of_the_readme_works() {
+    let text = readme();
+    let place = Place::new(&block(&text, "yaml"));
+    let mut daemon = Builder::at(&place).start();
+    let run = run_id(&start(&daemon, "export"));
+    let all = commands(&text);
+    assert!(all.len() >= 9, "{all:?}");
+    let mut after_the_end = Vec::new();
+    for line in &all {
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .skip(1)
+            .map(|word| if word == "ID" { &run } else { word })
+            .collect();
+        match words[0] {
+            "serve" => continue,
+            "doctor" => after_the_end.push(words.clone()),
+            _ => {}
+        }
+        if words[0] == "doctor" {
+            continue;
+        }
+        let config = place.config();
+        let mut words = words;
+        if words.starts_with(&["job", "run"]) {
+            words.extend(["--config", config.to_str().unwrap()]);
+        }
+        let answered = daemon.cli(&words);
+        assert_eq!(answered.status, 0, "{line}: {answered:?}");
+    }
+    assert_eq!(daemon.term(), Some(0));
+    for words in after_the_end {
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        words.extend(["--config".to_owned(), place.config().display().to_string()]);
+        words.extend(["--state-dir".to_owned(), place.state().display().to_string()]);
+        let answered = ductor(&words);
+        assert_eq!(answered.status, 0, "{words:?}: {answered:?}");
+    }
+}
+
+#[test]
+fn the_mistake_of_the_readme_is_answered_as_shown() {
+    let text = readme();
+    let shown = block(&text, "text");
+    let place = Place::new("pools:\n  warehouse:\n    slots: 4\n\n\n    maxQeued: 100\n");
+    let answered = ductor(&[
+        "serve",
+        "--config",
+        place.config().to_str().unwrap(),
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    assert_eq!(answered.status, 2, "{answered:?}");
+    for line in shown.lines().filter(|line| !line.contains("-->")) {
+        assert!(
+            answered.stderr.contains(line.trim_end()),
+            "{line:?} is not in {}",
+            answered.stderr
+        );
+    }
+}
+
+#[test]
+fn the_shipped_configurations_load() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/config");
+    for file in ["ductor.yaml", "examples/export/ductor.yaml"] {
+        let place = Place::new("jobs: []\n");
+        let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
+        place.write_config(&text);
+        let daemon = Builder::at(&place).start();
+        assert_eq!(daemon.get("/jobs").status, 200, "{file}");
+    }
+}
