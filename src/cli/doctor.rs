@@ -8,12 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::args::ConfigArguments;
+use super::client::Client;
 use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::fields;
 use super::show::{Show, write_stderr};
 use crate::config::Config;
 use crate::os::disk::{FileSystem, Reach};
@@ -28,7 +30,7 @@ const CLOCK_MIN_MS: i64 = 1_704_067_200_000;
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  ductor doctor\n  ductor doctor --store     reads the whole store; stop the daemon first"
+    after_help = "Examples:\n  ductor doctor\n  ductor doctor --store     reads the whole store, through the daemon if one runs"
 )]
 pub(super) struct DoctorArguments {
     /// Where the configuration and the state are.
@@ -63,8 +65,40 @@ fn line(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Line {
     }
 }
 
+/// What is said of a store whose daemon does not answer.
+const HELD: &str = "a running daemon has it and does not answer here: say where it listens with --server";
+
+/// Asks the daemon that holds the store, at `server` or where the configuration says.
+fn ask_the_holder(server: &str, config: &Config) -> Vec<Line> {
+    let configured = format!("http://{}", config.server.listen);
+    let answer = ask(server).or_else(|| ask(&configured));
+    let Some(answer) = answer else {
+        return vec![line("store", Verdict::Bad, HELD)];
+    };
+    let findings = fields::list(&answer, &["data", "findings"]);
+    if findings.is_empty() {
+        let rows = &answer["data"]["rows"];
+        let text = format!("clean ({rows} rows, checked by the running daemon)");
+        return vec![line("store", Verdict::Ok, text)];
+    }
+    let texts = findings.iter().filter_map(Value::as_str);
+    texts.map(|text| line("store", Verdict::Bad, text)).collect()
+}
+
+fn ask(server: &str) -> Option<Value> {
+    let client = Client::new(server).ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
+    let body = runtime
+        .block_on(client.get(&["api", "store", "check"], &[]))
+        .ok()?;
+    Some(body.value)
+}
+
 /// Looks, tells, and says 1 when something is bad.
-pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
+pub(super) fn doctor(arguments: &DoctorArguments, server: &str, show: &Show) -> Exit {
     let loaded = match configuration::load_for_tool(&arguments.config) {
         Ok(loaded) => loaded,
         Err(text) => {
@@ -74,7 +108,11 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
     };
     write_stderr(loaded.warnings.as_bytes());
     let config = &loaded.config;
-    let counts = format!("{} jobs, {} pools", config.jobs.len(), config.slot_pools.len());
+    let counts = format!(
+        "{} jobs, {} slot pools",
+        config.jobs.len(),
+        config.slot_pools.len()
+    );
     let root = config.state.path.as_path();
     let mut lines = vec![
         line(
@@ -88,7 +126,11 @@ pub(super) fn doctor(arguments: &DoctorArguments, show: &Show) -> Exit {
         port(config.server.listen),
     ];
     lines.extend(locks(root));
-    lines.extend(store(root, arguments.store));
+    let mut of_store = store(root, arguments.store);
+    if of_store.iter().any(|line| line.text == HELD) {
+        of_store = ask_the_holder(server, config);
+    }
+    lines.extend(of_store);
     let bad = lines.iter().any(|line| line.verdict == Verdict::Bad);
     let told = if show.json {
         tell_json(&lines, show)
@@ -204,7 +246,7 @@ fn disk(config: &Config) -> Line {
     let low = config.state.low_disk_bytes;
     if system.free_bytes < low {
         let text = format!(
-            "{text}; below {} nothing new is accepted: free some, or lower `state.lowDisk`",
+            "{text}; below {} the daemon says that it is not ready: free some, or lower `state.lowDiskBytes`",
             bytes(low)
         );
         return line("disk", Verdict::Note, text);
@@ -294,10 +336,7 @@ fn store(root: &Path, thorough: bool) -> Vec<Line> {
             lines.push(line("store", Verdict::Note, remedy));
             lines
         }
-        Err(StoreError::InUse) => {
-            let text = "a running daemon has it; stop that daemon (it drains and closes the store), then check again";
-            one(Verdict::Bad, text.to_owned())
-        }
+        Err(StoreError::InUse) => one(Verdict::Bad, HELD.to_owned()),
         Err(error) => one(
             Verdict::Bad,
             format!("it cannot be read: {error}; keep a copy before anything else"),

@@ -303,12 +303,22 @@ async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failu
     let steps: BTreeSet<String> = fields::list(run, &["steps"]).iter().map(step_name).collect();
     if let Some(step) = arguments.step.as_ref().filter(|step| !steps.contains(*step)) {
         let known: Vec<&str> = steps.iter().map(String::as_str).collect();
-        return Err(Failure::Usage(format!(
+        return Err(Failure::NotFound(format!(
             "this run has no step `{step}`; it has {}",
             known.join(", ")
         )));
     }
     let wanted = wanted_logs(run, arguments);
+    if let Some(number) = arguments
+        .attempt
+        .filter(|_| wanted.is_empty() && !arguments.follow)
+    {
+        let text = format!(
+            "this run has no attempt {number}; `ductor run show {}` lists them",
+            arguments.id
+        );
+        return Err(Failure::NotFound(text));
+    }
     if wanted.is_empty() && !arguments.follow {
         let sentence = waiting_reason(run).map_or_else(String::new, |why| format!(": {why}"));
         session.show.note(&format!(

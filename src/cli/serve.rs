@@ -80,7 +80,7 @@ fn start_logging(loaded: &Loaded) {
 fn exit_of(error: &OpenError) -> Exit {
     match error {
         OpenError::NodeTaken { .. } | OpenError::DirectoryTaken { .. } => Exit::Conflict,
-        OpenError::Directory(_) | OpenError::Store(_) | OpenError::Other(_) => Exit::Negative,
+        OpenError::Directory(_) | OpenError::Store { .. } | OpenError::Other(_) => Exit::Negative,
     }
 }
 

@@ -40,7 +40,7 @@ impl Search {
                 looked.concat()
             ),
         )
-        .with_help("run `ductor init` to write a first one, or name one with --config PATH");
+        .with_help("write one (the README has a first one), or name one with --config PATH");
         Err(Box::new(fault))
     }
 
@@ -111,6 +111,6 @@ mod tests {
         ] {
             assert!(fault.message.contains(place), "{}", fault.message);
         }
-        assert!(fault.help.unwrap().contains("ductor init"));
+        assert!(fault.help.unwrap().contains("--config PATH"));
     }
 }

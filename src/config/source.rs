@@ -102,7 +102,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, Box<Fault>> {
             &place_of(directory),
             "the directory has no `*.yaml` file",
         )
-        .with_help("`ductor init` writes a first one")
+        .with_help("the README has a first one")
         .into());
     }
     paths.sort();

@@ -30,9 +30,11 @@ pub enum OpenError {
     },
     /// Another daemon has the store.
     #[error(
-        "state directory {path} is in use by another daemon; end it, or give this one its own --state-dir"
+        "state directory {path} is in use by another daemon{holder}; end it, or give this one its own --state-dir"
     )]
     DirectoryTaken {
+        /// Its name and pid, in words.
+        holder: String,
         /// The directory as configured.
         path: String,
     },
@@ -40,8 +42,13 @@ pub enum OpenError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     /// The store cannot be opened.
-    #[error("the store cannot be opened: {0}")]
-    Store(StoreError),
+    #[error("the store {path} cannot be opened: {cause}; keep a copy of it before you try anything")]
+    Store {
+        /// The file.
+        path: String,
+        /// Why.
+        cause: StoreError,
+    },
     /// Anything else, in a sentence.
     #[error("{0}")]
     Other(String),
@@ -59,7 +66,7 @@ impl From<std::io::Error> for OpenError {
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> OpenError {
-        OpenError::Store(error)
+        OpenError::Other(format!("the store failed at the start: {error}"))
     }
 }
 
@@ -172,6 +179,8 @@ fn open_store(
     let cache_bytes = usize::try_from(config.state.cache_bytes).unwrap_or(usize::MAX);
     let options = StoreOptions {
         cache_bytes,
+        // A store that was there once and is gone is never replaced by an empty one.
+        create: !directory.was_used(),
         faults,
         ..StoreOptions::in_directory(directory.root())
     };
@@ -179,8 +188,21 @@ fn open_store(
         Ok(store) => Ok(store),
         Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
             path: config.state.path.display().to_string(),
+            holder: holder_words(&directory.holders(), config.node.name.as_deref()),
         }),
-        Err(error) => Err(error.into()),
+        Err(cause) => Err(OpenError::Store {
+            path: directory.root().join("ductor.redb").display().to_string(),
+            cause,
+        }),
+    }
+}
+
+fn holder_words(holders: &[(String, Option<u32>)], own: Option<&str>) -> String {
+    let other = holders.iter().find(|(name, _)| Some(name.as_str()) != own);
+    match other {
+        None => String::new(),
+        Some((name, None)) => format!(", node {name}"),
+        Some((name, Some(pid))) => format!(", node {name} (pid {pid})"),
     }
 }
 

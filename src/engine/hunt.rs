@@ -167,11 +167,18 @@ impl Hunter {
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && self.is_still_orphan(found).await? {
                 self.settle_all(vec![found.clone()]).await?;
-            } else if self.has_lapsed(found) {
+            } else if !self.runs_here(found) && self.has_lapsed(found) {
                 self.put_back(found, reason::LEASE_LAPSED, false).await?;
             }
         }
         Ok(())
+    }
+
+    /// True while this very daemon looks after the claim's process. Such a claim is put back by its own task once the group
+    /// has ended, however late that is: never are two copies alive because the owner was in a hurry with itself.
+    fn runs_here(&self, found: &Found) -> bool {
+        let handle = self.engine.live.get(found.live.claim.fence);
+        handle.is_some_and(|live| live.lease.is_none_or(|lease| lease.renewing))
     }
 
     /// The claim's commit and the start of its task are two moments: look twice before calling it left over.

@@ -54,10 +54,15 @@ pub struct HeldLease {
     pub lost: bool,
 }
 
+/// Early requests kept: the moment between a claim's commit and its task is short.
+const EARLY_MAX: usize = 1_024;
+
 /// All executions of this daemon, by fence.
 #[derive(Debug, Clone, Default)]
 pub struct LiveTable {
     inner: Arc<Mutex<BTreeMap<u64, LiveHandle>>>,
+    /// Requests to end an execution whose claim is written and whose task is not here yet; the newest few.
+    early: Arc<Mutex<BTreeMap<u64, Stop>>>,
     changed: Arc<Notify>,
 }
 
@@ -66,9 +71,17 @@ impl LiveTable {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an execution.
+    fn early(&self) -> MutexGuard<'_, BTreeMap<u64, Stop>> {
+        self.early.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an execution; a request to end it that came before is passed on.
     pub fn add(&self, fence: u64, handle: LiveHandle) {
         self.lock().insert(fence, handle);
+        let early = self.early().remove(&fence);
+        if let Some(stop) = early {
+            self.stop(fence, &stop);
+        }
         self.changed.notify_waiters();
     }
 
@@ -78,10 +91,15 @@ impl LiveTable {
         self.changed.notify_waiters();
     }
 
-    /// Asks an execution to end; false if this daemon has none of that fence.
+    /// Asks an execution to end; false if this daemon has none of that fence (yet).
     pub fn stop(&self, fence: u64, stop: &Stop) -> bool {
         let table = self.lock();
         let Some(handle) = table.get(&fence) else {
+            let mut early = self.early();
+            early.insert(fence, stop.clone());
+            if early.len() > EARLY_MAX {
+                early.pop_first();
+            }
             return false;
         };
         // A lost lease overrides a polite request, nothing overrides a lost lease.
@@ -165,5 +183,30 @@ impl LiveTable {
     /// Resolves when an execution is added or removed after this call.
     pub fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_that_comes_before_its_execution_is_not_lost() {
+        let table = LiveTable::default();
+        let stop = Stop::Requested("cancelled by local".to_owned());
+        assert!(!table.stop(7, &stop));
+        let (sender, receiver) = watch::channel(None);
+        let handle = LiveHandle {
+            run: RunId([1; 16]),
+            step: StepRef::main(),
+            job: JobName::new("j").unwrap(),
+            number: 1,
+            claimed_at: Millis(1),
+            stop: sender,
+            log_size: watch::channel(0).1,
+            lease: None,
+        };
+        table.add(7, handle);
+        assert_eq!(*receiver.borrow(), Some(stop));
     }
 }

@@ -172,7 +172,7 @@ impl Runner {
         for pid in &ended.stuck {
             tracing::error!(job = %self.claimed.run.definition, run_id = %self.claimed.run.id, "process {pid} does not end");
         }
-        self.stop_renewing_if_over(&ended);
+        self.stop_renewing();
         self.record(&ended, started_at).await;
     }
 
@@ -217,13 +217,11 @@ impl Runner {
         }
     }
 
-    /// The process is gone: from here the lease is only as good as the completion's next try.
-    fn stop_renewing_if_over(&self, ended: &Ended) {
-        if ended.outcome == Outcome::Lost {
-            self.engine
-                .live
-                .update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
-        }
+    /// The process is gone: from here the lease is only as good as the next try of the completion.
+    fn stop_renewing(&self) {
+        self.engine
+            .live
+            .update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
     }
 
     async fn record(&self, ended: &Ended, started_at: Millis) {
@@ -280,9 +278,7 @@ impl Runner {
                     return None;
                 }
                 Err(error) => {
-                    self.engine
-                        .live
-                        .update_lease(self.claimed.claim.fence, |lease| lease.renewing = false);
+                    self.stop_renewing();
                     if !told {
                         tracing::warn!(cause = %error, "pool completion could not be recorded for {name}; retrying");
                         told = true;

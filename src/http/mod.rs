@@ -25,6 +25,7 @@ mod serve;
 mod slots;
 mod start;
 mod status;
+mod store_check;
 mod tail;
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::error::Problem;
 use super::{
-    config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status, tail,
+    config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status,
+    store_check, tail,
 };
 
 /// The whole face.
@@ -44,6 +45,7 @@ pub fn router(app: App) -> Router {
         .route("/api/status", get(status::show))
         .route("/api/config", get(config::show))
         .route("/api/nodes", get(nodes::list))
+        .route("/api/store/check", get(store_check::run))
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/healthz", get(health::ready))

@@ -54,6 +54,12 @@ pub(super) async fn start(
 
 async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Result<Response, Problem> {
     let known = jobs::find(&app.engine.book(), name)?;
+    if app.engine.is_stopping() {
+        return Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ductor is stopping and starts nothing; try again when it is back",
+        ));
+    }
     let key = input::idempotency_key(headers)?;
     let fields = checked_fields(body)?;
     let ticket = key.map(|key| Ticket::new(&known, &key, fields));

@@ -24,7 +24,7 @@ pub struct StateDirectory {
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// It cannot be made or written.
-    #[error("state directory {path} cannot be used: {cause}")]
+    #[error("state directory {path} cannot be used: {cause}; mend that, or choose another with --state-dir")]
     Unusable {
         /// The directory as given.
         path: String,
@@ -64,6 +64,9 @@ impl StateDirectory {
         for folder in ["", "nodes", "logs", "blobs", "probes"] {
             std::fs::create_dir_all(root.join(folder)).map_err(unusable)?;
         }
+        // A read-only file system, or one without space, shows here and not in the middle of the work.
+        let probe = root.join("probes").join("writable");
+        std::fs::write(&probe, "").map_err(unusable)?;
         let root = root.canonicalize().map_err(unusable)?;
         if let Ok(system) = os::disk::FileSystem::of(&root)
             && system.is_network_fs()
@@ -90,10 +93,31 @@ impl StateDirectory {
 
     fn format(&self) -> std::io::Result<Option<u32>> {
         match std::fs::read_to_string(self.root.join("format")) {
-            Ok(text) => Ok(text.trim().parse().ok()),
+            Ok(text) => match text.trim().parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(std::io::Error::other("its file `format` does not hold a number")),
+            },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// True when a daemon has finished making this state directory before.
+    pub fn was_used(&self) -> bool {
+        self.root.join("format").exists()
+    }
+
+    /// The names of daemons that live here, with the pids that they wrote.
+    pub fn holders(&self) -> Vec<(String, Option<u32>)> {
+        let Ok(entries) = std::fs::read_dir(self.root.join("nodes")) else {
+            return Vec::new();
+        };
+        let names = entries.flatten().filter_map(|entry| {
+            let name = NodeName::new(entry.file_name().to_str()?.strip_suffix(".lock")?).ok()?;
+            let free = matches!(self.try_lock_node(&name), Ok(Some(_)));
+            (!free).then(|| (name.to_string(), self.holder_of(&name)))
+        });
+        names.collect()
     }
 
     /// Writes the format number: the last act of making, or migrating, a state directory.

@@ -27,6 +27,14 @@ pub enum StoreError {
     /// Too many operations wait for the writer.
     #[error("{0} operations wait for the store already")]
     Overloaded(usize),
+    /// The file that is open is no longer the one at its place: somebody deleted or replaced the state directory.
+    #[error("the store file is no longer in the state directory; nothing new is accepted until it is back")]
+    Moved,
+    /// The state directory was used and its store file is gone.
+    #[error(
+        "the store file is missing or empty although this state directory was used; put it back, or choose an empty directory"
+    )]
+    Missing,
     /// Another process has the file open.
     #[error("the store file is in use by another process")]
     InUse,

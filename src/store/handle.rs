@@ -1,6 +1,7 @@
 //! [`Store`]: the face of this folder. Reads take a snapshot; changes go to the writer.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -32,6 +33,8 @@ pub struct StoreOptions {
     pub operation: Duration,
     /// The further time for a commit that has begun.
     pub commit_grace: Duration,
+    /// Make the file if it is not there. Never done again after the first opening.
+    pub create: bool,
     /// Faults that a test has planned.
     pub faults: Faults,
 }
@@ -44,6 +47,7 @@ impl StoreOptions {
             cache_bytes: 16 << 20,
             operation: Duration::from_millis(limits::OPERATION_MS),
             commit_grace: Duration::from_millis(limits::COMMIT_GRACE_MS),
+            create: true,
             faults: Faults::default(),
         }
     }
@@ -84,6 +88,8 @@ pub(super) struct Shared {
     commits_by_time: [AtomicU64; COMMIT_BOUNDS_MS.len() + 1],
     faults: AtomicU64,
     ends: Mutex<BTreeMap<Counted, u64>>,
+    /// Device and inode of the open file.
+    place: Mutex<Option<(u64, u64)>>,
 }
 
 /// Files up to this size are repaired in a few milliseconds after a kill, so nothing is written ahead for it.
@@ -100,6 +106,19 @@ impl Shared {
         self.options.directory.join("ductor.redb")
     }
 
+    fn place(&self) -> Option<(u64, u64)> {
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is written into a file that nobody can find any more is lost: refuse it.
+    fn check_place(&self) -> Result<(), StoreError> {
+        if place_of(&self.path()) == self.place() {
+            Ok(())
+        } else {
+            Err(StoreError::Moved)
+        }
+    }
+
     fn database(&self) -> Result<Arc<Database>, StoreError> {
         let held = self.database.read().unwrap_or_else(PoisonError::into_inner);
         held.clone().ok_or(StoreError::NotOpen)
@@ -107,6 +126,7 @@ impl Shared {
 
     pub(super) fn begin_write(&self) -> Result<redb::WriteTransaction, StoreError> {
         self.fail("store.begin")?;
+        self.check_place()?;
         Ok(self.database()?.begin_write()?)
     }
 
@@ -120,10 +140,21 @@ impl Shared {
     /// Opens the file and brings it to the current format.
     pub(super) fn reopen(&self) -> Result<(), StoreError> {
         self.fail("store.open")?;
-        let database = Database::builder()
-            .set_cache_size(self.options.cache_bytes)
-            .create(self.path())?;
+        let path = self.path();
+        let opened_before = self.place().is_some();
+        let mut builder = Database::builder();
+        builder.set_cache_size(self.options.cache_bytes);
+        let database = if self.options.create && !opened_before {
+            builder.create(&path)?
+        } else {
+            // redb would make a new database of an empty file: what is gone is never replaced in silence.
+            if std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
+                return Err(StoreError::Missing);
+            }
+            builder.open(&path)?
+        };
         migrate::bring_up(&database, self.clock.now())?;
+        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place_of(&path);
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(database));
         Ok(())
     }
@@ -180,6 +211,10 @@ impl Shared {
     pub(super) fn count_fault(&self, _error: &StoreError) {
         self.faults.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+fn place_of(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|data| (data.dev(), data.ino()))
 }
 
 /// The open store. Clones share it; the last one dropped ends the writer.
@@ -241,6 +276,7 @@ impl Store {
             commits_by_time: Default::default(),
             faults: AtomicU64::new(0),
             ends: Mutex::default(),
+            place: Mutex::default(),
         });
         shared.reopen()?;
         let stored = shared.read_once(|tx| tx.get(&META, &("sequence".to_owned(),)))?;

@@ -88,3 +88,7 @@ pub const SECRET_BYTES_MAX: usize = 64 << 10;
 pub const SECRETS_BYTES_MAX: usize = 256 << 10;
 /// Values of one metrics label; more of them share `other`.
 pub const LABEL_VALUES_MAX: usize = 200;
+/// Connections at once; more wait to be accepted.
+pub const CONNECTIONS_MAX: usize = 512;
+/// The head of a request must be here within this time; a connection at rest is closed after it too.
+pub const HEAD_READ_MS: u64 = 30_000;

@@ -237,3 +237,37 @@ fn the_command_sees_its_marks_and_cannot_change_them() {
         "{fences:?}"
     );
 }
+
+#[test]
+fn a_cancel_right_after_the_start_is_never_lost() {
+    let place = place_with("  - {name: brief, command: 'sleep 20', killTimeout: 1}\n");
+    let daemon = Builder::at(&place).start();
+    for _ in 0..40 {
+        let id = run_id(&start(&daemon, "brief"));
+        daemon
+            .post(&format!("/api/runs/{id}:cancel"), &serde_json::json!({}))
+            .expect_status(200);
+        let shown = ended(&daemon, &id);
+        assert_eq!(shown["state"], "cancelled", "{shown}");
+    }
+}
+
+#[test]
+fn replace_goes_to_the_newest_without_delay() {
+    let place = place_with(
+        "  - {name: one, concurrencyPolicy: Replace, killTimeout: 1, command: 'echo $DUCTOR_RUN_ID >> FOLDER/runs; sleep 60'}\n",
+    );
+    let daemon = Builder::at(&place).start();
+    let ids: Vec<String> = (0..20).map(|_| run_id(&start(&daemon, "one"))).collect();
+    let newest = ids.last().unwrap();
+    wait_until(Duration::from_secs(10), || {
+        lines(&place, "runs").contains(newest).then_some(())
+    })
+    .expect("the newest begins soon");
+    for id in &ids[..19] {
+        assert_eq!(ended(&daemon, id)["state"], "cancelled");
+    }
+    daemon
+        .post("/jobs/one/cancel", &serde_json::json!({}))
+        .expect_status(200);
+}

@@ -285,3 +285,80 @@ fn with_store(place: &Place, work: impl FnOnce(&ductor::store::Store)) {
     work(&store);
     assert!(store.close(Duration::from_secs(5)));
 }
+
+#[test]
+fn a_state_directory_that_is_gone_is_noticed() {
+    let place = place_with("pools: {p: {slots: 1}}\njobs:\n  - {name: a, pool: p, command: 'true'}\n");
+    let daemon = Builder::at(&place).start();
+    ended(&daemon, &run_id(&start(&daemon, "a")));
+    let away = place.folder().join("away");
+    std::fs::rename(place.state(), &away).unwrap();
+    let refused = daemon.post("/jobs/a/start", &json!({}));
+    assert_eq!(refused.status, 503, "{refused:?}");
+    daemon.wait_log("the store file is no longer in the state directory");
+    daemon.wait("it is not ready", || {
+        (daemon.get("/readyz").status == 503).then_some(())
+    });
+    std::fs::rename(&away, place.state()).unwrap();
+    let id = daemon.wait("the store again", || {
+        let answer = daemon.post("/jobs/a/start", &json!({}));
+        (answer.status == 202).then(|| run_id(&answer.json()))
+    });
+    assert_eq!(ended(&daemon, &id)["state"], "succeeded");
+}
+
+#[test]
+fn a_store_that_is_gone_is_never_replaced_by_an_empty_one() {
+    let place = place_with("jobs: []\n");
+    let mut daemon = Builder::at(&place).start();
+    assert_eq!(daemon.term(), Some(0));
+    drop(daemon);
+    let file = place.state().join("ductor.redb");
+    for empty in [false, true] {
+        std::fs::remove_file(&file).unwrap();
+        if empty {
+            std::fs::write(&file, "").unwrap();
+        }
+        let refused = Builder::at(&place)
+            .leave_store_unchecked()
+            .try_start()
+            .err()
+            .expect("no store");
+        assert_eq!(refused.status, Some(1), "{refused:?}");
+        assert!(format!("{refused:?}").contains("missing or empty although this state directory was used"));
+        std::fs::write(&file, "x").unwrap();
+    }
+    std::fs::write(place.state().join("format"), "x\n").unwrap();
+    let refused = Builder::at(&place)
+        .leave_store_unchecked()
+        .try_start()
+        .err()
+        .expect("no format");
+    assert!(
+        format!("{refused:?}").contains("`format` does not hold a number"),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_head_that_does_not_come_ends_its_connection() {
+    use std::io::{Read, Write};
+    let daemon = Daemon::start("jobs:\n  - {name: a, command: 'true'}\n");
+    let authority = daemon.client().authority().to_owned();
+    let mut silent: Vec<std::net::TcpStream> = (0..100)
+        .map(|_| {
+            let mut stream = std::net::TcpStream::connect(&authority).unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(
+        ended(&daemon, &run_id(&start(&daemon, "a")))["state"],
+        "succeeded"
+    );
+    for stream in &mut silent {
+        stream.set_read_timeout(Some(Duration::from_secs(45))).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).expect("closed by the daemon");
+    }
+}

@@ -258,6 +258,19 @@ fn manual_and_plain_runs_end_and_are_listed() {
         assert_eq!(shown.status, 0, "{arguments:?}: {shown:?}");
         assert!(!shown.stdout.is_empty(), "{arguments:?}");
     }
+    assert_eq!(daemon.cli(&["run", "logs", &id, "--attempt", "9"]).status, 3);
+    assert_eq!(daemon.cli(&["run", "logs", &id, "nostep"]).status, 3);
+    let place = daemon.place();
+    let (config, state) = (
+        place.config().display().to_string(),
+        place.state().display().to_string(),
+    );
+    let doctor = daemon.cli(&["doctor", "--store", "--config", &config, "--state-dir", &state]);
+    assert_eq!(doctor.status, 0, "{doctor:?}");
+    assert!(
+        doctor.stdout.contains("checked by the running daemon"),
+        "{doctor:?}"
+    );
     let missing = daemon.cli(&["job", "show", "nobody"]);
     assert_eq!(missing.status, 3, "{missing:?}");
     let started = daemon.cli(&["job", "start", "plain", "--wait"]);

@@ -22,6 +22,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("prometheus_client", &["src/http/", "src/engine/metrics.rs"]),
     ("redb", &["src/store/"]),
     ("granit_parser", &["src/config/"]),
+    ("hyper", &["src/http/"]),
+    ("hyper_util", &["src/http/"]),
     ("reqwest", &["src/cli/"]),
     ("rustix", &["src/os/"]),
     ("serde_saphyr", &["src/config/"]),

@@ -330,3 +330,27 @@ fn a_restarted_daemon_settles_its_own_claims() {
     assert_eq!(after.entry_words(&started), "queued: daemon died");
     assert_eq!(after.claim().number, 1);
 }
+
+/// A daemon that stood still longer than its lease must not begin a second copy while its own first one is still ending.
+#[test]
+fn an_owner_ends_its_own_process_before_it_lets_go() {
+    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
+    let started = rig.start("a");
+    let claimed = rig.claim();
+    let _stops = super::lease_tests::hold(&rig, &claimed);
+    let mut hunter = Hunter::new(rig.engine.clone());
+    rig.clock().advance(36_000);
+    rig.wait(hunter.look()).unwrap();
+    assert_eq!(
+        rig.entry_words(&started),
+        "running",
+        "its task still looks after it"
+    );
+    // The group is gone; only the completion is missing now, and the lease is over.
+    let fence = claimed.claim.fence;
+    rig.engine
+        .live
+        .update_lease(fence, |lease| lease.renewing = false);
+    rig.wait(hunter.look()).unwrap();
+    assert_eq!(rig.entry_words(&started), "queued: lease lapsed");
+}
