@@ -50,16 +50,9 @@ pub(super) struct Arguments {
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Global {
-    /// Where the daemon is.
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "DUCTOR_SERVER",
-        default_value = "http://127.0.0.1:8470",
-        hide_env_values = true
-    )]
-    pub(super) server: String,
+    /// Where the daemon is [env: DUCTOR_SERVER] [default: http://127.0.0.1:8470].
+    #[arg(long, global = true, value_name = "URL")]
+    server: Option<String>,
     /// Print the API's answer as JSON; errors too.
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -75,6 +68,20 @@ pub(super) struct Global {
     /// Give up after this long (30s, 5m) with exit code 124.
     #[arg(long, global = true, value_name = "TIME", value_parser = super::times::read_length)]
     pub(super) timeout: Option<u64>,
+}
+
+impl Global {
+    /// The address of the daemon, if one was given. Clap would print a variable's value in every usage line.
+    pub(super) fn server_given(&self) -> Option<String> {
+        let variable = || std::env::var("DUCTOR_SERVER").ok();
+        self.server.clone().or_else(variable)
+    }
+
+    /// The address of the daemon.
+    pub(super) fn server(&self) -> String {
+        self.server_given()
+            .unwrap_or_else(|| "http://127.0.0.1:8470".to_owned())
+    }
 }
 
 /// A command.

@@ -52,7 +52,17 @@ pub(super) struct LogPart {
 
 /// The address of a daemon, checked.
 pub(super) fn server_url(text: &str) -> Result<Url, Failure> {
-    let url = Url::parse(text).map_err(|error| {
+    // Everybody writes `127.0.0.1:8470` first; what follows the colon of a scheme is no number.
+    let bare = !text.contains("://")
+        && text
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.trim_end_matches('/').parse::<u16>().is_ok());
+    let whole = if bare {
+        format!("http://{text}")
+    } else {
+        text.to_owned()
+    };
+    let url = Url::parse(&whole).map_err(|error| {
         Failure::Usage(format!(
             "--server `{text}` is no URL ({error}); write http://127.0.0.1:8470"
         ))
