@@ -12,7 +12,7 @@ use super::follow::{Watch, Watcher};
 use super::pauses::{self, PauseArguments};
 use super::run_view::{self, quoted};
 use super::session::Session;
-use super::show::dash;
+use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table, one_line};
 use crate::words::time::{Millis, parse_instant};
 
@@ -240,7 +240,14 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         show.nothing(sentence)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&[
+    show.fitting(|fit| jobs_table(&jobs, show, fit))?;
+    Ok(Exit::Done)
+}
+
+fn jobs_table(jobs: &[&Value], show: &Show, fit: Fit) -> Table {
+    let ended =
+        |job: &Value| last_run(job).and_then(|last| fields::instant(last, &["ended_at", "started_at"]));
+    let columns = [
         ("JOB", Kind::Whole),
         ("STATE", Kind::State),
         ("LAST", Kind::State),
@@ -248,20 +255,26 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         ("NEXT", Kind::Whole),
         ("POOL", Kind::Whole),
         ("SCHEDULE", Kind::Sentence),
-    ]);
+    ];
+    let count = match fit {
+        Fit::Wide => columns.len(),
+        Fit::Narrow => columns.len() - 1,
+        Fit::Least => columns.len() - 2,
+    };
+    let mut table = Table::new(&columns[..count]);
     for job in jobs {
-        table.row(&[
+        let cells = [
             fields::text(job, &["name"]).unwrap_or_default(),
             state_of(job),
             last_state(job).unwrap_or_else(dash),
-            show.instant(last_run(job).and_then(|last| fields::instant(last, &["ended_at", "started_at"]))),
-            show.instant(next_fire(job)),
+            show.moment(ended(job), fit),
+            show.moment(next_fire(job), fit),
             fields::text(job, &["pool.name", "pool"]).unwrap_or_else(dash),
             schedule_of(job),
-        ]);
+        ];
+        table.row(&cells[..count]);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 async fn show(session: &Session, name: &str) -> Result<Exit, Failure> {
@@ -421,7 +434,16 @@ async fn stop(session: &Session, name: &str) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::assert_80;
     use super::*;
+
+    #[test]
+    fn a_list_of_jobs_fits_a_narrow_terminal() {
+        let job = json!({"name": "nightly-stock-sync", "running": 12, "pool": {"name": "warehouse-a"},
+            "last_run": {"state": "succeeded", "ended_at": "2025-11-28T10:00:00Z"},
+            "schedule": {"text": "0 3 * * 1-5", "next": ["2025-12-01T03:00:00Z"]}});
+        assert_80(&jobs_table(&[&job], &Show::plain(), Fit::Least));
+    }
 
     #[test]
     fn the_state_of_a_job_is_its_most_urgent_one() {

@@ -1,12 +1,13 @@
 //! `ductor node ls` and `ductor config show`.
 
 use clap::Subcommand;
+use serde_json::Value;
 
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
 use super::session::Session;
-use super::show::dash;
+use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
 
 /// What can be asked about daemons.
@@ -37,6 +38,11 @@ pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Ex
         show.nothing("No daemon has used this state directory yet. Start one with `ductor serve`.")?;
         return Ok(Exit::Done);
     }
+    show.fitting(|fit| nodes_table(nodes, show, fit))?;
+    Ok(Exit::Done)
+}
+
+fn nodes_table(nodes: &[Value], show: &Show, fit: Fit) -> Table {
     let mut table = Table::new(&[
         ("NODE", Kind::Whole),
         ("STATE", Kind::State),
@@ -49,12 +55,11 @@ pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Ex
             fields::text(node, &["name"]).unwrap_or_default(),
             fields::text(node, &["state"]).unwrap_or_else(dash),
             fields::text(node, &["pid"]).unwrap_or_else(dash),
-            show.instant(fields::instant(node, &["started_at"])),
-            show.instant(fields::instant(node, &["last_seen"])),
+            show.moment(fields::instant(node, &["started_at"]), fit),
+            show.moment(fields::instant(node, &["last_seen"]), fit),
         ]);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 /// Prints the configuration.

@@ -12,6 +12,17 @@ use super::times::{self, Clockface};
 use crate::os::terminal;
 use crate::words::time::{Clock, Millis, SystemClock};
 
+/// How much of a table is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Everything.
+    Wide,
+    /// Times are short, sentences stand below their rows.
+    Narrow,
+    /// Only what cannot be left out.
+    Least,
+}
+
 /// How this command shows what it has.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -33,6 +44,19 @@ fn wants_colour(no_color: bool, terminal: bool) -> bool {
 }
 
 impl Show {
+    /// Without colours, in UTC.
+    #[cfg(test)]
+    pub(super) fn plain() -> Show {
+        Show {
+            json: false,
+            quiet: false,
+            colour: false,
+            colour_on_stderr: false,
+            width: Some(80),
+            face: Clockface::utc(),
+        }
+    }
+
     /// As the flags and the terminal say.
     pub(super) fn new(global: &Global) -> Show {
         let on_terminal = std::io::stdout().is_terminal();
@@ -69,6 +93,14 @@ impl Show {
         at.map_or_else(dash, |at| self.face.instant(at))
     }
 
+    /// An instant for a table, or a dash; short where the terminal is narrow.
+    pub(super) fn moment(&self, at: Option<Millis>, fit: Fit) -> String {
+        match fit {
+            Fit::Wide => self.instant(at),
+            Fit::Narrow | Fit::Least => at.map_or_else(dash, |at| self.face.short(at, self.now())),
+        }
+    }
+
     /// An instant with its distance from now, or a dash.
     pub(super) fn instant_and_distance(&self, at: Option<Millis>) -> String {
         at.map_or_else(dash, |at| {
@@ -95,14 +127,24 @@ impl Show {
         self.data(&format!("{value}\n"))
     }
 
-    /// A table, or the sentence that stands for an empty one.
+    /// The widest form of a table that fits the terminal.
+    pub(super) fn fitting(&self, make: impl Fn(Fit) -> Table) -> Result<(), Failure> {
+        let wider = [Fit::Wide, Fit::Narrow].into_iter().map(&make);
+        let fitting = { wider }.find(|table| table.fits(self.place()));
+        self.table(&fitting.unwrap_or_else(|| make(Fit::Least)))
+    }
+
+    /// A table.
     pub(super) fn table(&self, table: &Table) -> Result<(), Failure> {
-        let place = Place {
+        self.data(&table.render(self.place()))
+    }
+
+    fn place(&self) -> Place {
+        Place {
             width: self.width,
             colour: self.colour,
             titles: !self.quiet,
-        };
-        self.data(&table.render(place))
+        }
     }
 
     /// Says on standard output that there is nothing, and what could be done about it.

@@ -9,8 +9,9 @@ use super::failure::Failure;
 use super::fields;
 use super::pauses::{self, PauseArguments};
 use super::session::Session;
-use super::show::{Show, dash};
+use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
+use crate::words::time::Millis;
 
 /// Cells of a bar.
 const BAR_MAX: usize = 20;
@@ -238,20 +239,18 @@ fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
     }
     show.data("\n")?;
     let is_open = |entry: &&Value| matches!(word(entry).as_str(), "running" | "queued");
-    let closed = entries.iter().filter(|entry| !is_open(entry)).take(CLOSED_SHOWN);
-    let mut table = Table::new(&[
-        ("KEY", Kind::Whole),
-        ("STATE", Kind::State),
-        ("JOB", Kind::Whole),
-        ("SLOTS", Kind::Number),
-        ("PRIORITY", Kind::Number),
-        ("DEADLINE", Kind::Whole),
-        ("WHY", Kind::Sentence),
-    ]);
-    for entry in entries.iter().filter(is_open).chain(closed) {
-        table.row(&entry_row(entry, show));
+    let open: Vec<&Value> = entries.iter().filter(is_open).collect();
+    let closed = entries.iter().filter(|entry| !is_open(entry));
+    let closed: Vec<&Value> = closed.take(CLOSED_SHOWN).collect();
+    if open.is_empty() {
+        show.nothing("Nothing runs and nothing waits.")?;
+    } else {
+        show.fitting(|fit| entries_table(&open, show, fit))?;
     }
-    show.table(&table)?;
+    if !closed.is_empty() {
+        show.data(&format!("\n{}\n", show.strong("Ended last")))?;
+        show.fitting(|fit| entries_table(&closed, show, fit))?;
+    }
     if fields::truth(pool, &["truncated"]) {
         show.note("More entries wait than are shown.");
     }
@@ -262,27 +261,67 @@ fn word(entry: &Value) -> String {
     fields::text(entry, &["state"]).unwrap_or_default()
 }
 
-fn entry_row(entry: &Value, show: &Show) -> Vec<String> {
+fn entries_table(entries: &[&Value], show: &Show, fit: Fit) -> Table {
+    let number = |entry: &Value, name: &str| fields::text(entry, &[name]).unwrap_or_else(dash);
+    let key = |entry: &Value| fields::text(entry, &["id"]).unwrap_or_default();
+    let job = |entry: &Value| fields::text(entry, &["job"]).unwrap_or_default();
+    if fit == Fit::Wide {
+        let mut table = Table::new(&[
+            ("KEY", Kind::Whole),
+            ("STATE", Kind::State),
+            ("JOB", Kind::Whole),
+            ("SLOTS", Kind::Number),
+            ("PRIORITY", Kind::Number),
+            ("DEADLINE", Kind::Whole),
+            ("WHY", Kind::Sentence),
+        ]);
+        for entry in entries {
+            let (slots, priority) = (number(entry, "slots"), number(entry, "priority"));
+            let (deadline, why) = (show.instant(deadline(entry)), why(entry, show));
+            table.row(&[
+                key(entry),
+                place(entry),
+                job(entry),
+                slots,
+                priority,
+                deadline,
+                why,
+            ]);
+        }
+        return table;
+    }
+    let mut table = Table::new(&[
+        ("KEY", Kind::Whole),
+        ("STATE", Kind::State),
+        ("JOB", Kind::Name),
+        ("SLOTS", Kind::Number),
+        ("PRIO", Kind::Number),
+        ("", Kind::Below),
+    ]);
+    for entry in entries {
+        let (slots, priority) = (number(entry, "slots"), number(entry, "priority"));
+        let mut below = why(entry, show);
+        if let Some(at) = deadline(entry) {
+            below = format!("until {}: {below}", show.moment(Some(at), fit));
+        }
+        table.row(&[key(entry), place(entry), job(entry), slots, priority, below]);
+    }
+    table
+}
+
+/// The state, and the place in the queue.
+fn place(entry: &Value) -> String {
     let state = word(entry);
-    let state = match fields::number(entry, &["position"]) {
+    match fields::number(entry, &["position"]) {
         Some(place) => format!("{state} #{place}"),
         None => state,
-    };
-    let deadline = if state.starts_with("queued") {
-        fields::instant(entry, &["expires_at"])
-    } else {
-        None
-    };
-    let number = |name: &str| fields::text(entry, &[name]).unwrap_or_else(dash);
-    vec![
-        fields::text(entry, &["id"]).unwrap_or_default(),
-        state,
-        fields::text(entry, &["job"]).unwrap_or_default(),
-        number("slots"),
-        number("priority"),
-        show.instant(deadline),
-        why(entry, show),
-    ]
+    }
+}
+
+/// Until when it waits.
+fn deadline(entry: &Value) -> Option<Millis> {
+    let expires = fields::instant(entry, &["expires_at"]);
+    expires.filter(|_| word(entry) == "queued")
 }
 
 fn why(entry: &Value, show: &Show) -> String {
@@ -303,7 +342,19 @@ fn why(entry: &Value, show: &Show) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::table::assert_80;
     use super::*;
+
+    #[test]
+    fn entries_fit_a_narrow_terminal() {
+        let entry = json!({"id": "0123456789abcdef0123456789abcdef", "state": "queued", "position": 120, "slots": 2,
+            "priority": -100, "job": "nightly-backup-of-all-shops", "expires_at": "1970-01-02T10:00:00Z",
+            "waiting_reason": "Needs 2 slot(s); 1 available, and others are before it in the queue of the pool"});
+        let table = entries_table(&[&entry], &Show::plain(), Fit::Narrow);
+        assert_80(&table);
+    }
 
     #[test]
     fn bars_show_what_is_used() {
