@@ -1,5 +1,10 @@
 //! The words of the command line. Those of one noun stand in the file of that noun.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are the help texts, where backticks would be printed"
+)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -8,15 +13,18 @@ use super::{doctor, jobs, nodes, runs, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  ductor serve                        run the daemon; the first line it prints is the dashboard's address
-  ductor status                       is all well, what runs, what comes next
-  ductor job ls                       all jobs
-  ductor job start backup --follow    start one and watch its output
+  ductor serve                      run the daemon; it prints the dashboard's address
+  ductor status                     is all well, what runs, what comes next
+  ductor job ls                     all jobs
+  ductor job start backup --follow  start one and watch its output
   ductor run ls --where 'state:failed since:1h'
-  ductor slots ls                     who holds slots and who waits
+  ductor slots ls                   who holds slots and who waits
 
-`ductor COMMAND --help` has the details. Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found,
-4 not allowed, 5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out, 130 interrupted.";
+`ductor COMMAND --help` says more.
+
+Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found, 4 not allowed,
+5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out,
+130 interrupted.";
 
 /// Clears units of work on one machine: scheduled jobs, slot pools, durable runs.
 #[derive(Debug, Parser)]
@@ -42,16 +50,9 @@ pub(super) struct Arguments {
 #[command(next_help_heading = "Global options")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Global {
-    /// Where the daemon is.
-    #[arg(
-        long,
-        global = true,
-        value_name = "URL",
-        env = "DUCTOR_SERVER",
-        default_value = "http://127.0.0.1:8470",
-        hide_env_values = true
-    )]
-    pub(super) server: String,
+    /// Where the daemon is [env: DUCTOR_SERVER] [default: http://127.0.0.1:8470].
+    #[arg(long, global = true, value_name = "URL")]
+    server: Option<String>,
     /// Print the API's answer as JSON; errors too.
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -67,6 +68,20 @@ pub(super) struct Global {
     /// Give up after this long (30s, 5m) with exit code 124.
     #[arg(long, global = true, value_name = "TIME", value_parser = super::times::read_length)]
     pub(super) timeout: Option<u64>,
+}
+
+impl Global {
+    /// The address of the daemon, if one was given. Clap would print a variable's value in every usage line.
+    pub(super) fn server_given(&self) -> Option<String> {
+        let variable = || std::env::var("DUCTOR_SERVER").ok();
+        self.server.clone().or_else(variable)
+    }
+
+    /// The address of the daemon.
+    pub(super) fn server(&self) -> String {
+        self.server_given()
+            .unwrap_or_else(|| "http://127.0.0.1:8470".to_owned())
+    }
 }
 
 /// A command.
@@ -112,10 +127,11 @@ pub(super) struct ConfigArguments {
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
-  ductor serve                                  ./ductor.yaml or the usual places, and its state directory
+  ductor serve
   ductor serve --config jobs.d --listen 127.0.0.1:9000
 
-SIGTERM or Ctrl-C: no new work, running commands are waited for; a second one ends them and they will run again.";
+SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one ends
+them; they run again at the next start.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]

@@ -52,7 +52,17 @@ pub(super) struct LogPart {
 
 /// The address of a daemon, checked.
 pub(super) fn server_url(text: &str) -> Result<Url, Failure> {
-    let url = Url::parse(text).map_err(|error| {
+    // Everybody writes `127.0.0.1:8470` first; what follows the colon of a scheme is no number.
+    let bare = !text.contains("://")
+        && text
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.trim_end_matches('/').parse::<u16>().is_ok());
+    let whole = if bare {
+        format!("http://{text}")
+    } else {
+        text.to_owned()
+    };
+    let url = Url::parse(&whole).map_err(|error| {
         Failure::Usage(format!(
             "--server `{text}` is no URL ({error}); write http://127.0.0.1:8470"
         ))
@@ -209,7 +219,7 @@ impl Client {
             .and_then(|value| value.to_str().ok())
             .map(str::to_owned);
         let body = answer.text().await.unwrap_or_default();
-        Err(Failure::Problem(Problem::read(
+        Err(Failure::from(Problem::read(
             status.as_u16(),
             &body,
             request_id.as_deref(),
@@ -277,5 +287,7 @@ fn root_cause(error: &reqwest::Error) -> String {
     while let Some(next) = inner.source() {
         inner = next;
     }
-    inner.to_string()
+    let text = inner.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
 }

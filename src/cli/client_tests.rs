@@ -84,7 +84,7 @@ fn command(address: SocketAddr, words: &[&str]) -> Result<Exit, Failure> {
     let line = ["ductor", "--server", &server, "--quiet"];
     let arguments = Arguments::try_parse_from(line.iter().chain(words)).expect("good words");
     let session = Session::new(
-        Client::new(&arguments.global.server)?,
+        Client::new(&arguments.global.server())?,
         Show::new(&arguments.global),
     );
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -292,6 +292,17 @@ fn an_address_that_cannot_be_spoken_to_is_wrong_usage() {
         let failure = server_url(server).expect_err("not an address");
         assert_eq!(failure.exit(), Exit::Usage);
         assert!(failure.text().contains(part), "{}", failure.text());
+    }
+}
+
+#[test]
+fn an_address_may_be_given_without_its_scheme() {
+    for (server, url) in [
+        ("127.0.0.1:1", "http://127.0.0.1:1/"),
+        ("localhost:8470/", "http://localhost:8470/"),
+        ("[::1]:8470", "http://[::1]:8470/"),
+    ] {
+        assert_eq!(server_url(server).expect(server).as_str(), url);
     }
 }
 

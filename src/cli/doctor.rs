@@ -3,7 +3,7 @@
 //! The store is checked from its files, so its daemon must not run; opening them repairs what a kill left, as a start
 //! would. A directory without a store stays one.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -14,8 +14,9 @@ use super::args::ConfigArguments;
 use super::client::Client;
 use super::configuration;
 use super::exit::Exit;
+use super::failure::Failure;
 use super::fields;
-use super::show::Show;
+use super::show::{Show, write_stderr};
 use crate::config::Config;
 use crate::os::disk::{FileSystem, Reach};
 use crate::os::failpoint::Faults;
@@ -67,21 +68,42 @@ fn line(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Line {
 /// What is said of a store whose daemon does not answer.
 const HELD: &str = "a running daemon has it and does not answer here: say where it listens with --server";
 
-/// Asks the daemon that holds the store, at `server` or where the configuration says.
-fn ask_the_holder(server: &str, config: &Config) -> Vec<Line> {
-    let configured = format!("http://{}", config.server.listen);
-    let answer = ask(server).or_else(|| ask(&configured));
+/// Asks the daemon that holds the store: at the address that was given, or where the configuration makes it listen.
+/// Not at both: another daemon would answer for its own store.
+fn ask_the_holder(server: Option<String>, config: &Config) -> Vec<Line> {
+    let answer = ask(&server.unwrap_or_else(|| address_of(config.server.listen)));
     let Some(answer) = answer else {
         return vec![line("store", Verdict::Bad, HELD)];
     };
-    let findings = fields::list(&answer, &["data", "findings"]);
-    if findings.is_empty() {
-        let rows = &answer["data"]["rows"];
+    let data = fields::data(&answer);
+    let findings = fields::list(data, &["findings"]);
+    if data["clean"].as_bool() == Some(true) {
+        let rows = &data["rows"];
         let text = format!("clean ({rows} rows, checked by the running daemon)");
         return vec![line("store", Verdict::Ok, text)];
     }
+    if findings.is_empty() {
+        return vec![line("store", Verdict::Bad, HELD)];
+    }
     let texts = findings.iter().filter_map(Value::as_str);
     texts.map(|text| line("store", Verdict::Bad, text)).collect()
+}
+
+/// Where a daemon that listens there is reached from this machine.
+fn address_of(listen: SocketAddr) -> String {
+    let mut at = listen;
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => at.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => at.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    format!("http://{at}")
+}
+
+/// `1 job`, `2 jobs`.
+fn counted(count: usize, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
 }
 
 fn ask(server: &str) -> Option<Value> {
@@ -97,21 +119,18 @@ fn ask(server: &str) -> Option<Value> {
 }
 
 /// Looks, tells, and says 1 when something is bad.
-pub(super) fn doctor(arguments: &DoctorArguments, server: &str, show: &Show) -> Exit {
+pub(super) fn doctor(arguments: &DoctorArguments, server: Option<String>, show: &Show) -> Exit {
     let loaded = match configuration::load_for_tool(&arguments.config) {
         Ok(loaded) => loaded,
         Err(text) => {
-            show.stderr(&text);
+            write_stderr(text.as_bytes());
             return Exit::Usage;
         }
     };
-    show.stderr(&loaded.warnings);
+    write_stderr(loaded.warnings.as_bytes());
     let config = &loaded.config;
-    let counts = format!(
-        "{} jobs, {} slot pools",
-        config.jobs.len(),
-        config.slot_pools.len()
-    );
+    let (jobs, pools) = (config.jobs.len(), config.slot_pools.len());
+    let counts = format!("{}, {}", counted(jobs, "job"), counted(pools, "slot pool"));
     let root = config.state.path.as_path();
     let mut lines = vec![
         line(
@@ -143,19 +162,19 @@ pub(super) fn doctor(arguments: &DoctorArguments, server: &str, show: &Show) -> 
     }
 }
 
-fn tell(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+fn tell(lines: &[Line], show: &Show) -> Result<(), Failure> {
     for line in lines {
         let word = match line.verdict {
-            Verdict::Ok => show.state("ok"),
+            Verdict::Ok => show.state("ok  "),
             Verdict::Note => show.strong("note"),
-            Verdict::Bad => show.strong("BAD"),
+            Verdict::Bad => show.strong("BAD "),
         };
-        show.data(&format!("{word:<4} {}: {}\n", line.what, line.text))?;
+        show.data(&format!("{word} {}: {}\n", line.what, line.text))?;
     }
     Ok(())
 }
 
-fn tell_json(lines: &[Line], show: &Show) -> Result<(), super::failure::Failure> {
+fn tell_json(lines: &[Line], show: &Show) -> Result<(), Failure> {
     let word = |verdict: Verdict| match verdict {
         Verdict::Ok => "ok",
         Verdict::Note => "note",
@@ -345,11 +364,53 @@ fn store(root: &Path, thorough: bool) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::sync::Arc;
 
     use super::*;
     use crate::store::{Store, StoreOptions};
     use crate::words::time::SystemClock;
+
+    /// Answers one request.
+    fn answering(body: &'static str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 4_096]).unwrap() > 0);
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        });
+        format!("http://{address}")
+    }
+
+    #[test]
+    fn the_daemon_that_holds_the_store_is_asked() {
+        let ask = |body| ask_the_holder(Some(answering(body)), &Config::default());
+        let lines = ask(r#"{"data":{"clean":true,"findings":[],"rows":7}}"#);
+        assert_eq!(lines[0].verdict, Verdict::Ok);
+        assert_eq!(lines[0].text, "clean (7 rows, checked by the running daemon)");
+        let lines = ask(r#"{"data":{"clean":false,"findings":["runs: a row is missing"],"rows":7}}"#);
+        assert_eq!(
+            (lines[0].verdict, lines[0].text.as_str()),
+            (Verdict::Bad, "runs: a row is missing")
+        );
+        assert_eq!(ask("{}")[0].verdict, Verdict::Bad);
+        let nobody = Some("http://127.0.0.1:1".to_owned());
+        assert_eq!(ask_the_holder(nobody, &Config::default())[0].text, HELD);
+    }
+
+    #[test]
+    fn a_daemon_that_listens_everywhere_is_reached_here() {
+        let check = |listen: &str, url: &str| assert_eq!(address_of(listen.parse().unwrap()), url);
+        check("0.0.0.0:80", "http://127.0.0.1:80");
+        check("[::]:80", "http://[::1]:80");
+        check("10.0.0.1:80", "http://10.0.0.1:80");
+        assert_eq!(
+            (counted(1, "pool"), counted(2, "pool")),
+            ("1 pool".to_owned(), "2 pools".to_owned())
+        );
+    }
 
     #[test]
     fn a_directory_without_a_store_stays_one() {

@@ -9,7 +9,7 @@ use super::fields;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Failure {
     /// The daemon refused.
-    Problem(Problem),
+    Problem(Box<Problem>),
     /// Nothing answers, or something else does.
     Unreachable {
         /// What to say.
@@ -27,6 +27,12 @@ pub(super) enum Failure {
     TimedOut(String),
     /// Nobody reads our output any more; nothing is wrong.
     OutputClosed,
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        Failure::Problem(Box::new(problem))
+    }
 }
 
 impl Failure {
@@ -112,17 +118,15 @@ impl Problem {
             text.push_str("; this is a defect in ductor, please report it");
         }
         if let Some(id) = &self.request_id {
-            text.push_str(&format!(" (request {id})"));
+            text = format!("{text} (request {id})");
         }
         text.push('\n');
         // One bad field often stands in the sentence already.
-        for line in self
+        let fields = self
             .fields
             .iter()
-            .filter(|line| !self.sentence.contains(line.as_str()))
-        {
-            text.push_str(&format!("  {line}\n"));
-        }
+            .filter(|line| !self.sentence.contains(line.as_str()));
+        text.extend(fields.map(|line| format!("  {line}\n")));
         text
     }
 
@@ -151,7 +155,7 @@ mod tests {
     fn a_refusal_is_one_line_with_its_sentence_and_request() {
         let body = r#"{"type":"urn:ductor:problem:not-found","title":"Not found","status":404,"detail":"d",
             "error":"job 'x' not found","code":"NOT_FOUND","request_id":"01J"}"#;
-        let failure = Failure::Problem(Problem::read(404, body, None));
+        let failure = Failure::from(Problem::read(404, body, None));
         assert_eq!(failure.text(), "error: job 'x' not found (request 01J)\n");
         assert_eq!(failure.exit(), Exit::NotFound);
         let json: Value = serde_json::from_str(&failure.json().unwrap()).unwrap();
@@ -161,7 +165,7 @@ mod tests {
     #[test]
     fn bad_fields_follow_the_line() {
         let body = r#"{"detail":"1 field is invalid","errors":[{"pointer":"/retries","code":"unknown","detail":"unknown field"}]}"#;
-        let failure = Failure::Problem(Problem::read(422, body, Some("abc")));
+        let failure = Failure::from(Problem::read(422, body, Some("abc")));
         assert_eq!(
             failure.text(),
             "error: 1 field is invalid (request abc)\n  retries: unknown field\n"
@@ -171,7 +175,7 @@ mod tests {
 
     #[test]
     fn an_answer_of_something_else_is_told_by_its_status() {
-        let failure = Failure::Problem(Problem::read(503, "<html>", None));
+        let failure = Failure::from(Problem::read(503, "<html>", None));
         assert_eq!(failure.text(), "error: the server answered with status 503\n");
         assert_eq!(failure.exit(), Exit::Later);
         assert!(failure.json().unwrap().contains("\"status\":503"));

@@ -81,6 +81,7 @@ impl<'s> Watcher<'s> {
             if watch != Watch::Silently {
                 for attempt in attempts_of(run) {
                     if self.shown.insert(attempt.clone()) {
+                        self.tell_attempt(&attempt);
                         self.log_to_end(&attempt).await?;
                         news = true;
                     }
@@ -162,6 +163,16 @@ impl<'s> Watcher<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Whose output begins, unless there is only one.
+    fn tell_attempt(&self, attempt: &AttemptRef) {
+        if self.shown.len() > 1 {
+            let AttemptRef { step, number, .. } = attempt;
+            self.session
+                .show
+                .note(&format!("[step {step}, attempt {number}, from the beginning]"));
+        }
     }
 
     fn tell(&self, step: &str, state: &str, why: Option<&str>) -> Result<(), Failure> {

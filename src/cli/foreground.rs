@@ -12,7 +12,7 @@ use super::configuration::{self, Loaded};
 use super::exit::Exit;
 use super::failure::Failure;
 use super::jobs::ForegroundArguments;
-use super::show::Show;
+use super::show::{Show, write_stderr};
 use super::table::one_line;
 use crate::daemon::definitions_of;
 use crate::domain::workflow::attempt::Outcome;
@@ -34,11 +34,11 @@ pub(super) async fn run(
     let loaded = match configuration::load_for_tool(&arguments.config) {
         Ok(loaded) => loaded,
         Err(text) => {
-            show.stderr(&text);
+            write_stderr(text.as_bytes());
             return Ok(Exit::Usage);
         }
     };
-    show.stderr(&loaded.warnings);
+    write_stderr(loaded.warnings.as_bytes());
     let definition = find(&loaded, &arguments.name)?;
     let name = &definition.name;
     show.note(&format!(

@@ -12,8 +12,8 @@ use super::follow::{Watch, Watcher};
 use super::pauses::{self, PauseArguments};
 use super::run_view::{self, quoted};
 use super::session::Session;
-use super::show::dash;
-use super::table::{Kind, Table};
+use super::show::{Fit, Show, dash};
+use super::table::{Kind, Table, one_line};
 use crate::words::time::{Millis, parse_instant};
 
 /// What can be done with jobs.
@@ -28,7 +28,7 @@ pub(super) enum JobCommand {
     Start(StartArguments),
     /// End what runs and what waits of a job.
     Stop(NameArguments),
-    /// No more fires, until resumed or the time is over.
+    /// No more fires for a while: an hour, unless said otherwise.
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseJobArguments),
     /// End a pause.
@@ -40,11 +40,13 @@ pub(super) enum JobCommand {
 
 const START_EXAMPLES: &str = "\
 Examples:
-  ductor job start backup                     print the run's id and return
-  ductor job start backup --wait              exit 0 if it succeeds, 1 if not
-  ductor job start backup --follow            show its output until it ends
-  ductor job start backup --wait --timeout 1h exit 124 if it takes longer; the run goes on
-  ductor job start backup --idempotency-key 2025-11-30   at most once, however often this is repeated";
+  ductor job start backup            print the run's id and return
+  ductor job start backup --follow   show its output until it ends
+  ductor job start backup --wait     exit 0 if it succeeds, 1 if not
+  ductor job start backup --wait --timeout 1h
+                                     exit 124 if it takes longer; the run goes on
+  ductor job start backup --idempotency-key 2025-11-30
+                                     at most once, however often this is repeated";
 
 const PAUSE_EXAMPLES: &str = "\
 Examples:
@@ -56,7 +58,8 @@ Examples:
   ductor job run backup
   ductor job run backup --config ./ductor.yaml
 
-Ends with the command's own exit code; 124 after its executionTimeout, 127 if it could not start, 128+N after signal N.";
+Ends with the command's own exit code; 124 after its executionTimeout, 127 if it could
+not start, 128+N after signal N.";
 
 /// Arguments of `job ls`.
 #[derive(Debug, Clone, Args)]
@@ -237,7 +240,14 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         show.nothing(sentence)?;
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&[
+    show.fitting(|fit| jobs_table(&jobs, show, fit))?;
+    Ok(Exit::Done)
+}
+
+fn jobs_table(jobs: &[&Value], show: &Show, fit: Fit) -> Table {
+    let ended =
+        |job: &Value| last_run(job).and_then(|last| fields::instant(last, &["ended_at", "started_at"]));
+    let columns = [
         ("JOB", Kind::Whole),
         ("STATE", Kind::State),
         ("LAST", Kind::State),
@@ -245,20 +255,26 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         ("NEXT", Kind::Whole),
         ("POOL", Kind::Whole),
         ("SCHEDULE", Kind::Sentence),
-    ]);
+    ];
+    let count = match fit {
+        Fit::Wide => columns.len(),
+        Fit::Narrow => columns.len() - 1,
+        Fit::Least => columns.len() - 2,
+    };
+    let mut table = Table::new(&columns[..count]);
     for job in jobs {
-        table.row(vec![
+        let cells = [
             fields::text(job, &["name"]).unwrap_or_default(),
             state_of(job),
             last_state(job).unwrap_or_else(dash),
-            show.instant(last_run(job).and_then(|last| fields::instant(last, &["ended_at", "started_at"]))),
-            show.instant(next_fire(job)),
+            show.moment(ended(job), fit),
+            show.moment(next_fire(job), fit),
             fields::text(job, &["pool.name", "pool"]).unwrap_or_else(dash),
             schedule_of(job),
-        ]);
+        ];
+        table.row(&cells[..count]);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 async fn show(session: &Session, name: &str) -> Result<Exit, Failure> {
@@ -327,7 +343,7 @@ fn pool_line(job: &Value) -> Option<String> {
 fn command_line(job: &Value) -> Option<String> {
     let command = fields::member(job, &["command"])?;
     match command {
-        Value::String(text) => Some(super::table::one_line(text)),
+        Value::String(text) => Some(first_line(text)),
         Value::Array(words) => Some(
             words
                 .iter()
@@ -336,6 +352,16 @@ fn command_line(job: &Value) -> Option<String> {
                 .join(" "),
         ),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+/// A script is told by its first line.
+fn first_line(script: &str) -> String {
+    let mut lines = script.trim().lines();
+    let first = one_line(lines.next().unwrap_or_default());
+    match lines.count() {
+        0 => first,
+        more => format!("{first} … ({more} more lines)"),
     }
 }
 
@@ -408,7 +434,16 @@ async fn stop(session: &Session, name: &str) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::assert_80;
     use super::*;
+
+    #[test]
+    fn a_list_of_jobs_fits_a_narrow_terminal() {
+        let job = json!({"name": "nightly-stock-sync", "running": 12, "pool": {"name": "warehouse-a"},
+            "last_run": {"state": "succeeded", "ended_at": "2025-11-28T10:00:00Z"},
+            "schedule": {"text": "0 3 * * 1-5", "next": ["2025-12-01T03:00:00Z"]}});
+        assert_80(&jobs_table(&[&job], &Show::plain(), Fit::Least));
+    }
 
     #[test]
     fn the_state_of_a_job_is_its_most_urgent_one() {

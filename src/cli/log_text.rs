@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::show::Show;
+use super::show::{Show, write_data, write_stderr};
 use crate::worker::process::{Record, Stream, Tag};
 
 /// What one record becomes.
@@ -100,9 +100,9 @@ impl LogText {
         }
         for part in self.feed(bytes) {
             if part.to_stderr {
-                show.stderr_bytes(&part.bytes);
+                write_stderr(&part.bytes);
             } else {
-                show.bytes(&part.bytes)?;
+                write_data(&part.bytes)?;
             }
         }
         Ok(())

@@ -1,12 +1,13 @@
 //! `ductor node ls` and `ductor config show`.
 
 use clap::Subcommand;
+use serde_json::Value;
 
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
 use super::session::Session;
-use super::show::dash;
+use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
 
 /// What can be asked about daemons.
@@ -37,29 +38,28 @@ pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Ex
         show.nothing("No daemon has used this state directory yet. Start one with `ductor serve`.")?;
         return Ok(Exit::Done);
     }
+    show.fitting(|fit| nodes_table(nodes, show, fit))?;
+    Ok(Exit::Done)
+}
+
+fn nodes_table(nodes: &[Value], show: &Show, fit: Fit) -> Table {
     let mut table = Table::new(&[
         ("NODE", Kind::Whole),
         ("STATE", Kind::State),
-        ("HOST", Kind::Whole),
         ("PID", Kind::Number),
         ("STARTED", Kind::Whole),
         ("LAST SEEN", Kind::Whole),
     ]);
     for node in nodes {
-        let state = fields::text(node, &["state", "status"]);
-        let alive = fields::member(node, &["alive", "live"]).and_then(serde_json::Value::as_bool);
-        let state = state.or_else(|| alive.map(|alive| if alive { "alive" } else { "dead" }.to_owned()));
-        table.row(vec![
-            fields::text(node, &["name", "node"]).unwrap_or_default(),
-            state.unwrap_or_else(dash),
-            fields::text(node, &["hostname", "host"]).unwrap_or_else(dash),
+        table.row(&[
+            fields::text(node, &["name"]).unwrap_or_default(),
+            fields::text(node, &["state"]).unwrap_or_else(dash),
             fields::text(node, &["pid"]).unwrap_or_else(dash),
-            show.instant(fields::instant(node, &["started_at"])),
-            show.instant(fields::instant(node, &["last_seen", "last_seen_at"])),
+            show.moment(fields::instant(node, &["started_at"]), fit),
+            show.moment(fields::instant(node, &["last_seen"]), fit),
         ]);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 /// Prints the configuration.

@@ -57,7 +57,7 @@ pub(super) fn sentence(paused: Option<&Value>, show: &Show) -> Option<String> {
     };
     let note = fields::text(paused, &["note", "reason"]).filter(|note| !note.is_empty());
     if let Some(note) = note {
-        text.push_str(&format!(" ({})", super::table::one_line(&note)));
+        text = format!("{text} ({})", super::table::one_line(&note));
     }
     Some(text)
 }

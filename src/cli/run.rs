@@ -33,7 +33,7 @@ pub fn run() -> ExitCode {
     let global = arguments.global;
     let exit = match arguments.command {
         Command::Serve(arguments) => serve::serve(&arguments),
-        Command::Doctor(arguments) => doctor::doctor(&arguments, &global.server, &Show::new(&global)),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, global.server_given(), &Show::new(&global)),
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
@@ -45,11 +45,7 @@ pub fn run() -> ExitCode {
         | Command::Run(_)
         | Command::Node(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
-            let client = match Client::new(&global.server) {
-                Ok(client) => client,
-                Err(failure) => return Err(failure),
-            };
-            let session = Session::new(client, show.clone());
+            let session = Session::new(Client::new(&global.server())?, show.clone());
             runtime.block_on(bounded(&session, command, global.timeout))
         }),
     };

@@ -46,10 +46,10 @@ pub(super) fn reason_of(value: &Value) -> Option<String> {
 }
 
 /// How long it took, or has taken so far; `None` before it started.
-pub(super) fn took(value: &Value, now: Millis) -> Option<String> {
+pub(super) fn took_ms(value: &Value, now: Millis) -> Option<u64> {
     let started = fields::instant(value, &["started_at", "claimed_at"])?;
     let ended = fields::instant(value, &["ended_at"]).unwrap_or(now);
-    Some(times::length(ended.since(started)))
+    Some(ended.since(started))
 }
 
 /// `run_… succeeded in 1.2 s` or `run_… failed after 1.2 s: the reason`.
@@ -57,7 +57,8 @@ pub(super) fn outcome(run: &Value) -> String {
     let state = state_of(run);
     let ended = fields::instant(run, &["ended_at"]);
     let time = ended
-        .and_then(|ended| took(run, ended))
+        .and_then(|ended| took_ms(run, ended))
+        .map(times::length)
         .map_or_else(String::new, |time| {
             let word = if state == "succeeded" { "in" } else { "after" };
             format!(" {word} {time}")

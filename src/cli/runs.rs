@@ -16,8 +16,9 @@ use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
 };
 use super::session::Session;
-use super::show::{Show, dash};
+use super::show::{Fit, Show, dash, write_stderr};
 use super::table::{Kind, Table};
+use super::times;
 
 /// Items of one page, as the API bounds it.
 const PAGE_MAX: usize = 500;
@@ -143,28 +144,57 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
         show.nothing(sentence)?;
         return Ok(Exit::Done);
     }
+    show.fitting(|fit| runs_table(&runs, show, fit))?;
+    Ok(Exit::Done)
+}
+
+fn runs_table(runs: &[Value], show: &Show, fit: Fit) -> Table {
+    let why = |run: &Value| waiting_reason(run).or_else(|| reason_of(run)).unwrap_or_default();
+    let created = |run: &Value| show.moment(fields::instant(run, &["created_at"]), fit);
+    if fit == Fit::Wide {
+        let mut table = Table::new(&[
+            ("RUN", Kind::Whole),
+            ("JOB", Kind::Whole),
+            ("STATE", Kind::State),
+            ("TRIGGER", Kind::Whole),
+            ("CREATED", Kind::Whole),
+            ("TOOK", Kind::Number),
+            ("WHY", Kind::Sentence),
+        ]);
+        for run in runs {
+            let (took, trigger) = (took(run, show, fit), trigger_of(run));
+            table.row(&[
+                id_of(run),
+                job_of(run),
+                state_of(run),
+                trigger,
+                created(run),
+                took,
+                why(run),
+            ]);
+        }
+        return table;
+    }
     let mut table = Table::new(&[
         ("RUN", Kind::Whole),
-        ("JOB", Kind::Whole),
+        ("JOB", Kind::Name),
         ("STATE", Kind::State),
-        ("TRIGGER", Kind::Whole),
         ("CREATED", Kind::Whole),
         ("TOOK", Kind::Number),
-        ("WHY", Kind::Sentence),
+        ("", Kind::Below),
     ]);
-    for run in &runs {
-        table.row(vec![
+    for run in runs {
+        let took = took(run, show, fit);
+        table.row(&[
             id_of(run),
             job_of(run),
             state_of(run),
-            trigger_of(run),
-            show.instant(fields::instant(run, &["created_at"])),
-            took(run, show),
-            waiting_reason(run).or_else(|| reason_of(run)).unwrap_or_default(),
+            created(run),
+            took,
+            why(run),
         ]);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 /// The runs of as many pages as are needed, and one document with all of them.
@@ -200,8 +230,14 @@ fn trigger_of(run: &Value) -> String {
     fields::text(run, &["trigger.kind", "trigger"]).unwrap_or_else(dash)
 }
 
-fn took(value: &Value, show: &Show) -> String {
-    run_view::took(value, show.now()).unwrap_or_else(dash)
+fn took(value: &Value, show: &Show, fit: Fit) -> String {
+    let took = run_view::took_ms(value, show.now());
+    let form = if fit == Fit::Wide {
+        times::length
+    } else {
+        times::short_length
+    };
+    took.map_or_else(dash, form)
 }
 
 async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
@@ -226,7 +262,7 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     ));
     pairs.push(("started", show.instant(fields::instant(run, &["started_at"]))));
     pairs.push(("ended", show.instant(fields::instant(run, &["ended_at"]))));
-    pairs.push(("took", took(run, show)));
+    pairs.push(("took", took(run, show, Fit::Wide)));
     pairs.extend(fields::text(run, &["node"]).map(|text| ("node", text)));
     show.pairs(&pairs)?;
     for step in fields::list(run, &["steps"]) {
@@ -261,27 +297,36 @@ fn show_step(session: &Session, step: &Value) -> Result<(), Failure> {
     if attempts.is_empty() {
         return Ok(());
     }
+    show.fitting(|fit| attempts_table(&attempts, show, fit))
+}
+
+fn attempts_table(attempts: &[&Value], show: &Show, fit: Fit) -> Table {
+    let (node, why) = if fit == Fit::Wide {
+        (Kind::Whole, Kind::Sentence)
+    } else {
+        (Kind::Name, Kind::Below)
+    };
     let mut table = Table::new(&[
         ("ATTEMPT", Kind::Number),
         ("OUTCOME", Kind::State),
         ("CODE", Kind::Number),
-        ("NODE", Kind::Whole),
+        ("NODE", node),
         ("STARTED", Kind::Whole),
         ("TOOK", Kind::Number),
-        ("WHY", Kind::Sentence),
+        ("WHY", why),
     ]);
     for attempt in attempts {
-        table.row(vec![
+        table.row(&[
             fields::text(attempt, &["number"]).unwrap_or_else(dash),
             fields::text(attempt, &["outcome"]).unwrap_or_else(|| "running".to_owned()),
             fields::text(attempt, &["exit_code"]).unwrap_or_else(dash),
             fields::text(attempt, &["node"]).unwrap_or_else(dash),
-            show.instant(fields::instant(attempt, &["started_at", "claimed_at"])),
-            took(attempt, show),
+            show.moment(fields::instant(attempt, &["started_at", "claimed_at"]), fit),
+            took(attempt, show, fit),
             fields::text(attempt, &["reason", "ending.cause"]).unwrap_or_default(),
         ]);
     }
-    show.table(&table)
+    table
 }
 
 async fn why(session: &Session, id: &str) -> Result<Exit, Failure> {
@@ -373,7 +418,10 @@ fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
 
 async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, Failure> {
     if !arguments.yes {
-        confirm(session, arguments.ids.len())?;
+        // Not on the thread that hears Ctrl-C.
+        let count = arguments.ids.len();
+        let asked = tokio::task::spawn_blocking(move || confirm(count)).await;
+        asked.map_err(|error| Failure::Negative(error.to_string()))??;
     }
     let mut exit = Exit::Done;
     for id in &arguments.ids {
@@ -400,7 +448,7 @@ async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, 
     Ok(exit)
 }
 
-fn confirm(session: &Session, count: usize) -> Result<(), Failure> {
+fn confirm(count: usize) -> Result<(), Failure> {
     let what = if count == 1 {
         "this run".to_owned()
     } else {
@@ -411,7 +459,7 @@ fn confirm(session: &Session, count: usize) -> Result<(), Failure> {
             "cancelling {what} needs --yes where nobody can be asked"
         )));
     }
-    session.show.stderr(&format!("Cancel {what}? [y/N] "));
+    write_stderr(format!("Cancel {what}? [y/N] ").as_bytes());
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     if matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -431,4 +479,27 @@ async fn follow_run(session: &Session, id: &str) -> Result<Exit, Failure> {
         session.show.data(&format!("{}\n", outcome(run)))?;
     }
     Ok(run_view::exit_of(run))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::assert_80;
+    use super::*;
+
+    #[test]
+    fn a_list_of_runs_fits_a_narrow_terminal() {
+        let run = json!({"id": "run_01kb7v0n3gf5tb2h6m8w9x4yza", "job": "nightly-backup-of-all-shops",
+            "state": "succeeded", "trigger": {"kind": "schedule"}, "created_at": "1970-01-02T10:00:00Z",
+            "started_at": "1970-01-02T10:00:00Z", "ended_at": "1970-01-03T09:59:00Z",
+            "reason": "the command ended with code 3, which is a long story that is told elsewhere in full"});
+        let table = runs_table(&[run], &Show::plain(), Fit::Narrow);
+        assert_80(&table);
+    }
+
+    #[test]
+    fn attempts_fit_a_narrow_terminal() {
+        let attempt = json!({"number": 1, "outcome": "timed_out", "exit_code": 143, "node": "n-0123456789abcdef-host",
+            "started_at": "1970-01-02T10:00:00Z", "ended_at": "1970-01-03T09:59:00Z", "reason": "x"});
+        assert_80(&attempts_table(&[&attempt], &Show::plain(), Fit::Narrow));
+    }
 }

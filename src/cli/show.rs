@@ -12,12 +12,20 @@ use super::times::{self, Clockface};
 use crate::os::terminal;
 use crate::words::time::{Clock, Millis, SystemClock};
 
+/// How much of a table is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// Everything.
+    Wide,
+    /// Times are short, sentences stand below their rows.
+    Narrow,
+    /// Only what cannot be left out.
+    Least,
+}
+
 /// How this command shows what it has.
 #[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a wish of the caller or a fact of a stream"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Show {
     /// Print the API's bodies.
     pub(super) json: bool,
@@ -35,8 +43,20 @@ fn wants_colour(no_color: bool, terminal: bool) -> bool {
     terminal && !no_color && !unwanted && !dumb
 }
 
-#[expect(clippy::unused_self, reason = "whoever writes has to hold the way of showing")]
 impl Show {
+    /// Without colours, in UTC.
+    #[cfg(test)]
+    pub(super) fn plain() -> Show {
+        Show {
+            json: false,
+            quiet: false,
+            colour: false,
+            colour_on_stderr: false,
+            width: Some(80),
+            face: Clockface::utc(),
+        }
+    }
+
     /// As the flags and the terminal say.
     pub(super) fn new(global: &Global) -> Show {
         let on_terminal = std::io::stdout().is_terminal();
@@ -55,6 +75,10 @@ impl Show {
     }
 
     /// The wall clock.
+    #[expect(
+        clippy::unused_self,
+        reason = "a command asks its session for the time, as for everything else"
+    )]
     pub(super) fn now(&self) -> Millis {
         SystemClock.now().wall
     }
@@ -69,6 +93,14 @@ impl Show {
         at.map_or_else(dash, |at| self.face.instant(at))
     }
 
+    /// An instant for a table, or a dash; short where the terminal is narrow.
+    pub(super) fn moment(&self, at: Option<Millis>, fit: Fit) -> String {
+        match fit {
+            Fit::Wide => self.instant(at),
+            Fit::Narrow | Fit::Least => at.map_or_else(dash, |at| self.face.short(at, self.now())),
+        }
+    }
+
     /// An instant with its distance from now, or a dash.
     pub(super) fn instant_and_distance(&self, at: Option<Millis>) -> String {
         at.map_or_else(dash, |at| {
@@ -77,21 +109,12 @@ impl Show {
     }
 
     /// Writes to standard output.
+    #[expect(
+        clippy::unused_self,
+        reason = "a command shows what it has through its session"
+    )]
     pub(super) fn data(&self, text: &str) -> Result<(), Failure> {
-        self.bytes(text.as_bytes())
-    }
-
-    /// Writes bytes of a log to standard output.
-    pub(super) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let mut out = std::io::stdout().lock();
-        let written = out.write_all(bytes).and_then(|()| out.flush());
-        written.map_err(|error| {
-            if error.kind() == ErrorKind::BrokenPipe {
-                Failure::OutputClosed
-            } else {
-                Failure::Negative(format!("standard output cannot be written: {error}"))
-            }
-        })
+        write_data(text.as_bytes())
     }
 
     /// One JSON document on a line of its own, or indented for a person at a terminal.
@@ -104,14 +127,24 @@ impl Show {
         self.data(&format!("{value}\n"))
     }
 
-    /// A table, or the sentence that stands for an empty one.
+    /// The widest form of a table that fits the terminal.
+    pub(super) fn fitting(&self, make: impl Fn(Fit) -> Table) -> Result<(), Failure> {
+        let wider = [Fit::Wide, Fit::Narrow].into_iter().map(&make);
+        let fitting = { wider }.find(|table| table.fits(self.place()));
+        self.table(&fitting.unwrap_or_else(|| make(Fit::Least)))
+    }
+
+    /// A table.
     pub(super) fn table(&self, table: &Table) -> Result<(), Failure> {
-        let place = Place {
+        self.data(&table.render(self.place()))
+    }
+
+    fn place(&self) -> Place {
+        Place {
             width: self.width,
             colour: self.colour,
             titles: !self.quiet,
-        };
-        self.data(&table.render(place))
+        }
     }
 
     /// Says on standard output that there is nothing, and what could be done about it.
@@ -125,19 +158,8 @@ impl Show {
     /// Something beside the data; a closed standard error is no reason to fail.
     pub(super) fn note(&self, text: &str) {
         if !self.quiet {
-            self.stderr(&format!("{text}\n"));
+            write_stderr(format!("{text}\n").as_bytes());
         }
-    }
-
-    /// Writes to standard error, also when quiet.
-    pub(super) fn stderr(&self, text: &str) {
-        let mut out = std::io::stderr().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).ok();
-    }
-
-    /// Writes bytes of a log to standard error.
-    pub(super) fn stderr_bytes(&self, bytes: &[u8]) {
-        std::io::stderr().lock().write_all(bytes).ok();
     }
 
     /// A word in the colour of the state that it begins with.
@@ -167,7 +189,7 @@ impl Show {
     pub(super) fn failure(&self, failure: &Failure) {
         if self.json {
             if let Some(document) = failure.json() {
-                self.stderr(&format!("{document}\n"));
+                write_stderr(format!("{document}\n").as_bytes());
             }
             return;
         }
@@ -176,25 +198,41 @@ impl Show {
             && let Some(rest) = text.strip_prefix("error:")
         {
             let style = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-            self.stderr(&format!("{style}error:{style:#}{rest}"));
+            write_stderr(format!("{style}error:{style:#}{rest}").as_bytes());
         } else {
-            self.stderr(&text);
+            write_stderr(text.as_bytes());
         }
     }
 
     /// `name  value` lines under each other.
     pub(super) fn pairs(&self, pairs: &[(&str, String)]) -> Result<(), Failure> {
         let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut text = String::new();
-        for (name, value) in pairs {
-            let name = self.dim(&format!("{name:width$}"));
-            text.push_str(&format!("{name}  {value}\n"));
-        }
-        self.data(&text)
+        let line =
+            |(name, value): &(&str, String)| format!("{}  {value}\n", self.dim(&format!("{name:width$}")));
+        self.data(&pairs.iter().map(line).collect::<String>())
     }
 }
 
 /// What stands for nothing.
 pub(super) fn dash() -> String {
     "-".to_owned()
+}
+
+/// Writes to standard output.
+pub(super) fn write_data(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(|error| {
+        if error.kind() == ErrorKind::BrokenPipe {
+            Failure::OutputClosed
+        } else {
+            Failure::Negative(format!("standard output cannot be written: {error}"))
+        }
+    })
+}
+
+/// Writes to standard error; that nobody reads it is no reason to fail.
+pub(super) fn write_stderr(bytes: &[u8]) {
+    let mut out = std::io::stderr().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).ok();
 }

@@ -9,8 +9,9 @@ use super::failure::Failure;
 use super::fields;
 use super::pauses::{self, PauseArguments};
 use super::session::Session;
-use super::show::{Show, dash};
+use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
+use crate::words::time::Millis;
 
 /// Cells of a bar.
 const BAR_MAX: usize = 20;
@@ -137,7 +138,7 @@ async fn list(session: &Session) -> Result<Exit, Failure> {
     ]);
     for pool in pools {
         let (used, slots) = capacity(pool);
-        table.row(vec![
+        table.row(&[
             name_of(pool),
             bar(used, slots),
             format!("{used}/{slots}"),
@@ -190,18 +191,33 @@ fn state_of(pool: &Value, show: &Show) -> String {
         let to = fields::number(pool, &["configured_slots"]).unwrap_or(0);
         parts.push(format!("draining to {to} slots"));
     }
-    if let Some(kind) = fields::text(pool, &["blocked_by.kind"]) {
+    let why = fields::text(pool, &["blocked_by.kind"]).and_then(|kind| blocked_sentence(&kind));
+    if let Some(why) = why {
         let since = fields::instant(pool, &["blocked_by.since"]);
         let since = since.map_or_else(String::new, |at| {
             format!(" since {}", show.face().time_of_day(at))
         });
-        parts.push(format!("first waits for {}{since}", kind.replace('_', " ")));
+        parts.push(format!("{why}{since}"));
     }
     if parts.is_empty() {
         "ok".to_owned()
     } else {
         parts.join("; ")
     }
+}
+
+/// What the first of the queue waits for; a pause of the pool is told already.
+fn blocked_sentence(kind: &str) -> Option<String> {
+    let what = match kind {
+        "slots" => "the first waits for slots",
+        "node" => "the first waits for its node",
+        "job_paused" => "the job of the first is paused",
+        "pool_paused" => return None,
+        "forbid" => "the first waits for the end of another instance",
+        "drift" => "the configurations of the daemons differ",
+        other => return Some(format!("the first waits: {}", other.replace('_', " "))),
+    };
+    Some(what.to_owned())
 }
 
 fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
@@ -223,20 +239,18 @@ fn show_pool(session: &Session, body: &Body) -> Result<(), Failure> {
     }
     show.data("\n")?;
     let is_open = |entry: &&Value| matches!(word(entry).as_str(), "running" | "queued");
-    let closed = entries.iter().filter(|entry| !is_open(entry)).take(CLOSED_SHOWN);
-    let mut table = Table::new(&[
-        ("KEY", Kind::Whole),
-        ("STATE", Kind::State),
-        ("JOB", Kind::Whole),
-        ("SLOTS", Kind::Number),
-        ("PRIORITY", Kind::Number),
-        ("DEADLINE", Kind::Whole),
-        ("WHY", Kind::Sentence),
-    ]);
-    for entry in entries.iter().filter(is_open).chain(closed) {
-        table.row(entry_row(entry, show));
+    let open: Vec<&Value> = entries.iter().filter(is_open).collect();
+    let closed = entries.iter().filter(|entry| !is_open(entry));
+    let closed: Vec<&Value> = closed.take(CLOSED_SHOWN).collect();
+    if open.is_empty() {
+        show.nothing("Nothing runs and nothing waits.")?;
+    } else {
+        show.fitting(|fit| entries_table(&open, show, fit))?;
     }
-    show.table(&table)?;
+    if !closed.is_empty() {
+        show.data(&format!("\n{}\n", show.strong("Ended last")))?;
+        show.fitting(|fit| entries_table(&closed, show, fit))?;
+    }
     if fields::truth(pool, &["truncated"]) {
         show.note("More entries wait than are shown.");
     }
@@ -247,27 +261,67 @@ fn word(entry: &Value) -> String {
     fields::text(entry, &["state"]).unwrap_or_default()
 }
 
-fn entry_row(entry: &Value, show: &Show) -> Vec<String> {
+fn entries_table(entries: &[&Value], show: &Show, fit: Fit) -> Table {
+    let number = |entry: &Value, name: &str| fields::text(entry, &[name]).unwrap_or_else(dash);
+    let key = |entry: &Value| fields::text(entry, &["id"]).unwrap_or_default();
+    let job = |entry: &Value| fields::text(entry, &["job"]).unwrap_or_default();
+    if fit == Fit::Wide {
+        let mut table = Table::new(&[
+            ("KEY", Kind::Whole),
+            ("STATE", Kind::State),
+            ("JOB", Kind::Whole),
+            ("SLOTS", Kind::Number),
+            ("PRIORITY", Kind::Number),
+            ("DEADLINE", Kind::Whole),
+            ("WHY", Kind::Sentence),
+        ]);
+        for entry in entries {
+            let (slots, priority) = (number(entry, "slots"), number(entry, "priority"));
+            let (deadline, why) = (show.instant(deadline(entry)), why(entry, show));
+            table.row(&[
+                key(entry),
+                place(entry),
+                job(entry),
+                slots,
+                priority,
+                deadline,
+                why,
+            ]);
+        }
+        return table;
+    }
+    let mut table = Table::new(&[
+        ("KEY", Kind::Whole),
+        ("STATE", Kind::State),
+        ("JOB", Kind::Name),
+        ("SLOTS", Kind::Number),
+        ("PRIO", Kind::Number),
+        ("", Kind::Below),
+    ]);
+    for entry in entries {
+        let (slots, priority) = (number(entry, "slots"), number(entry, "priority"));
+        let mut below = why(entry, show);
+        if let Some(at) = deadline(entry) {
+            below = format!("until {}: {below}", show.moment(Some(at), fit));
+        }
+        table.row(&[key(entry), place(entry), job(entry), slots, priority, below]);
+    }
+    table
+}
+
+/// The state, and the place in the queue.
+fn place(entry: &Value) -> String {
     let state = word(entry);
-    let state = match fields::number(entry, &["position"]) {
+    match fields::number(entry, &["position"]) {
         Some(place) => format!("{state} #{place}"),
         None => state,
-    };
-    let deadline = if state.starts_with("queued") {
-        fields::instant(entry, &["expires_at"])
-    } else {
-        None
-    };
-    let number = |name: &str| fields::text(entry, &[name]).unwrap_or_else(dash);
-    vec![
-        fields::text(entry, &["id"]).unwrap_or_default(),
-        state,
-        fields::text(entry, &["job"]).unwrap_or_default(),
-        number("slots"),
-        number("priority"),
-        show.instant(deadline),
-        why(entry, show),
-    ]
+    }
+}
+
+/// Until when it waits.
+fn deadline(entry: &Value) -> Option<Millis> {
+    let expires = fields::instant(entry, &["expires_at"]);
+    expires.filter(|_| word(entry) == "queued")
 }
 
 fn why(entry: &Value, show: &Show) -> String {
@@ -288,7 +342,19 @@ fn why(entry: &Value, show: &Show) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::super::table::assert_80;
     use super::*;
+
+    #[test]
+    fn entries_fit_a_narrow_terminal() {
+        let entry = json!({"id": "0123456789abcdef0123456789abcdef", "state": "queued", "position": 120, "slots": 2,
+            "priority": -100, "job": "nightly-backup-of-all-shops", "expires_at": "1970-01-02T10:00:00Z",
+            "waiting_reason": "Needs 2 slot(s); 1 available, and others are before it in the queue of the pool"});
+        let table = entries_table(&[&entry], &Show::plain(), Fit::Narrow);
+        assert_80(&table);
+    }
 
     #[test]
     fn bars_show_what_is_used() {

@@ -24,69 +24,59 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
     let show = &session.show;
     let body = session.client.get(&["api", "status"], &[]).await?;
     let status = fields::data(&body.value);
-    let healthy = fields::member(status, &["healthy", "ok", "ready"]).and_then(Value::as_bool) != Some(false);
-    let exit = if healthy { Exit::Done } else { Exit::Negative };
+    let exit = if is_healthy(status) {
+        Exit::Done
+    } else {
+        Exit::Negative
+    };
     if show.json {
         show.document(&body.text)?;
         return Ok(exit);
     }
-    let verdict = fields::text(status, &["verdict", "verdict.sentence", "sentence"]).unwrap_or_else(|| {
-        if healthy {
-            "All is well.".to_owned()
-        } else {
-            "Something is wrong.".to_owned()
-        }
-    });
+    let verdict =
+        fields::text(status, &["verdict"]).unwrap_or_else(|| "The daemon gives no verdict.".to_owned());
     show.data(&format!("{}\n", show.strong(&one_line(&verdict))))?;
     let mut pairs: Vec<(&str, String)> = Vec::new();
     let mut pair = |name: &'static str, names: &[&str]| {
         pairs.extend(fields::text(status, names).map(|text| (name, text)));
     };
-    pair("node", &["node", "node.name"]);
+    pair("node", &["node"]);
     pair("version", &["version"]);
-    pair("jobs", &["jobs", "counts.jobs"]);
-    pair("running", &["running", "counts.running", "runs.running"]);
-    pair(
-        "waiting",
-        &["waiting", "queued", "counts.waiting", "counts.queued"],
-    );
-    pair(
-        "failed",
-        &["failing", "failed", "counts.failing", "counts.failed"],
-    );
-    if let Some(ms) = uptime(status, session) {
-        pairs.push(("up", times::length(ms)));
+    pair("running", &["counts.running"]);
+    pair("waiting", &["counts.waiting"]);
+    pair("failed, 24 h", &["counts.failed_last_24h"]);
+    let up = fields::number(status, &["uptime_seconds"]).and_then(|seconds| u64::try_from(seconds).ok());
+    pairs.extend(up.map(|seconds| ("up", times::length(seconds * 1_000))));
+    for run in fields::list(status, &["poisoned_runs"]) {
+        let text = |name: &str| fields::text(run, &[name]).unwrap_or_default();
+        pairs.push(("given up", format!("{} of job {}", text("run_id"), text("job"))));
     }
     show.pairs(&pairs)?;
     fires(session, status)?;
     Ok(exit)
 }
 
-fn uptime(status: &Value, session: &Session) -> Option<u64> {
-    let said = fields::number(status, &["uptime_ms"]).and_then(|ms| u64::try_from(ms).ok());
-    said.or_else(|| {
-        Some(
-            session
-                .show
-                .now()
-                .since(fields::instant(status, &["started_at"])?),
-        )
-    })
+/// Ready, and every slot pool can be read. Failed runs are the business of their jobs.
+fn is_healthy(status: &Value) -> bool {
+    let unreadable =
+        |pool: &Value| fields::member(pool, &["readable"]).and_then(Value::as_bool) == Some(false);
+    let not_ready = fields::member(status, &["ready"]).and_then(Value::as_bool) == Some(false);
+    !not_ready && !fields::list(status, &["pools"]).iter().any(unreadable)
 }
 
 fn fires(session: &Session, status: &Value) -> Result<(), Failure> {
-    let fires = fields::list(status, &["next_fires", "next"]);
+    let fires = fields::list(status, &["next_fires"]);
     if fires.is_empty() {
         return Ok(());
     }
     let mut table = Table::new(&[("NEXT", Kind::Whole), ("IN", Kind::Whole), ("JOB", Kind::Whole)]);
     let now = session.show.now();
     for fire in fires {
-        let at = fields::instant(fire, &["at", "instant", "fires_at", "scheduled_at"]);
-        table.row(vec![
+        let at = fields::instant(fire, &["at"]);
+        table.row(&[
             session.show.instant(at),
             at.map_or_else(String::new, |at| times::relative(at, now)),
-            fields::text(fire, &["job", "name"]).unwrap_or_default(),
+            fields::text(fire, &["job"]).unwrap_or_default(),
         ]);
     }
     session.show.data("\n")?;
@@ -136,4 +126,18 @@ pub(super) async fn version(session: &Session) -> Result<Exit, Failure> {
     };
     show.pairs(&[("client", ours.to_owned()), ("daemon", daemon)])?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_is_not_ready_is_unhealthy() {
+        let check = |status: Value, healthy: bool| assert_eq!(is_healthy(&status), healthy, "{status}");
+        check(json!({"ready": true, "pools": [{"readable": true}]}), true);
+        check(json!({"ready": false}), false);
+        check(json!({"ready": true, "pools": [{"readable": false}]}), false);
+        check(json!({}), true);
+    }
 }

@@ -5,6 +5,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A sentence is not cut below this.
 const SENTENCE_WIDTH_MIN: usize = 12;
+/// A name that stands beside an id is not cut below this.
+const NAME_WIDTH_MIN: usize = 8;
+/// Before a cell that stands below its row.
+const INDENT: &str = "    ";
 const GAP: &str = "  ";
 
 /// How a column behaves.
@@ -16,8 +20,24 @@ pub(super) enum Kind {
     Number,
     /// Left, cut with `…` when the terminal is narrow.
     Sentence,
+    /// Left, cut when the sentences are cut and it is still too much.
+    Name,
+    /// On a line of its own below its row, without a title; no line when empty.
+    Below,
     /// A state's word: coloured on a terminal.
     State,
+}
+
+impl Kind {
+    /// What it may be cut to.
+    fn least(self, natural: usize) -> usize {
+        match self {
+            Kind::Sentence => natural.min(SENTENCE_WIDTH_MIN),
+            Kind::Name => natural.min(NAME_WIDTH_MIN),
+            Kind::Whole | Kind::Number | Kind::State => natural,
+            Kind::Below => 0,
+        }
+    }
 }
 
 /// What is coloured in a line.
@@ -31,13 +51,11 @@ enum Paint {
 /// The colour of a state's word. The word alone says it already.
 pub(super) fn state_style(word: &str) -> Style {
     let colour = match word.split([' ', ',']).next().unwrap_or_default() {
-        "succeeded" | "alive" | "healthy" | "ok" => AnsiColor::Green,
-        "failed" | "timed_out" | "lost" | "dead" | "upstream_failed" | "expired" | "unhealthy" => {
-            AnsiColor::Red
-        }
+        "succeeded" | "live" | "ok" => AnsiColor::Green,
+        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" => AnsiColor::Red,
         "running" => AnsiColor::Blue,
         "queued" | "pending" | "ready" | "waiting" | "retrying" | "paused" => AnsiColor::Yellow,
-        "cancelled" | "skipped" | "disabled" => AnsiColor::BrightBlack,
+        "cancelled" | "skipped" | "disabled" | "gone" => AnsiColor::BrightBlack,
         _ => return Style::new(),
     };
     Style::new().fg_color(Some(colour.into()))
@@ -71,8 +89,7 @@ impl Table {
     }
 
     /// One more row; line ends and control characters in it are made harmless.
-    #[expect(clippy::needless_pass_by_value, reason = "rows are made where they are given")]
-    pub(super) fn row(&mut self, cells: Vec<String>) {
+    pub(super) fn row(&mut self, cells: &[String]) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells.iter().map(|cell| one_line(cell)).collect());
     }
@@ -101,23 +118,48 @@ impl Table {
         };
         for row in &self.rows {
             self.line(row, &widths, paint, &mut text);
+            let below = row.iter().zip(&self.columns);
+            for (cell, _) in below.filter(|(cell, (_, kind))| *kind == Kind::Below && !cell.is_empty()) {
+                let room = place.width.map(|limit| limit.saturating_sub(INDENT.len()));
+                let shown = room.map_or_else(|| cell.clone(), |room| cut(cell, room.max(SENTENCE_WIDTH_MIN)));
+                text.extend([INDENT, &shown, "\n"]);
+            }
         }
         text
     }
 
-    fn widths(&self, place: Place) -> Vec<usize> {
-        let natural = |(at, (title, _)): (usize, &(&'static str, Kind))| {
+    /// True when the terminal is wide enough, with everything cut that may be.
+    pub(super) fn fits(&self, place: Place) -> bool {
+        let natural = self.natural(place);
+        let least = natural.iter().zip(&self.columns);
+        let least: Vec<usize> = least.map(|(width, (_, kind))| kind.least(*width)).collect();
+        place.width.is_none_or(|limit| self.total(&least) <= limit)
+    }
+
+    fn total(&self, widths: &[usize]) -> usize {
+        let beside = self.columns.iter().filter(|(_, kind)| *kind != Kind::Below);
+        widths.iter().sum::<usize>() + GAP.len() * beside.count().saturating_sub(1)
+    }
+
+    fn natural(&self, place: Place) -> Vec<usize> {
+        let natural = |(at, (title, kind)): (usize, &(&'static str, Kind))| {
+            if *kind == Kind::Below {
+                return 0;
+            }
             let title_width = if place.titles { title.width() } else { 0 };
             let cells = self.rows.iter().map(|row| row[at].width());
             cells.max().unwrap_or(0).max(title_width)
         };
-        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(natural).collect();
+        self.columns.iter().enumerate().map(natural).collect()
+    }
+
+    fn widths(&self, place: Place) -> Vec<usize> {
+        let mut widths = self.natural(place);
         let Some(limit) = place.width else { return widths };
-        let total = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
-        let mut excess = total.saturating_sub(limit);
-        for at in (0..widths.len()).rev() {
-            if self.columns[at].1 == Kind::Sentence {
-                let given = excess.min(widths[at].saturating_sub(SENTENCE_WIDTH_MIN));
+        let mut excess = self.total(&widths).saturating_sub(limit);
+        for kind in [Kind::Sentence, Kind::Name] {
+            for at in (0..widths.len()).rev().filter(|at| self.columns[*at].1 == kind) {
+                let given = excess.min(widths[at] - kind.least(widths[at]));
                 widths[at] -= given;
                 excess -= given;
             }
@@ -130,7 +172,8 @@ impl Table {
         for (at, cell) in cells.iter().enumerate() {
             let kind = self.columns[at].1;
             let shown = match kind {
-                Kind::Sentence => cut(cell, widths[at]),
+                Kind::Below => continue,
+                Kind::Sentence | Kind::Name => cut(cell, widths[at]),
                 Kind::Whole | Kind::Number | Kind::State => cell.clone(),
             };
             let padding = " ".repeat(widths[at].saturating_sub(shown.width()));
@@ -183,6 +226,19 @@ fn cut(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
+/// Asserts that a table fits 80 columns.
+#[cfg(test)]
+pub(super) fn assert_80(table: &Table) {
+    let place = Place {
+        width: Some(80),
+        colour: false,
+        titles: true,
+    };
+    let text = table.render(place);
+    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    assert!(table.fits(place), "{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,8 +251,8 @@ mod tests {
             ("REASON", Kind::Sentence),
         ]);
         let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
-        table.row(row(["run_1", "failed", "1", "the command ended with code 3"]));
-        table.row(row(["run_12", "running", "20", "\u{1b}[2Jx\ny"]));
+        table.row(&row(["run_1", "failed", "1", "the command ended with code 3"]));
+        table.row(&row(["run_12", "running", "20", "\u{1b}[2Jx\ny"]));
         table
     }
 
@@ -232,6 +288,24 @@ mod tests {
             titles: false,
         };
         assert!(table().render(narrow).contains("run_12  running  20"));
+    }
+
+    #[test]
+    fn what_stands_below_takes_no_column() {
+        let mut table = Table::new(&[("RUN", Kind::Whole), ("WHY", Kind::Below), ("JOB", Kind::Name)]);
+        let row = |cells: [&str; 3]| cells.map(str::to_owned);
+        table.row(&row(["run_1", "it waits for a slot", "nightly-backup"]));
+        table.row(&row(["run_2", "", "b"]));
+        let place = |width| Place {
+            width: Some(width),
+            colour: false,
+            titles: true,
+        };
+        assert_eq!(
+            table.render(place(18)),
+            "RUN    JOB\nrun_1  nightly-ba…\n    it waits for…\nrun_2  b\n"
+        );
+        assert!(table.fits(place(15)) && !table.fits(place(14)));
     }
 
     #[test]

@@ -41,6 +41,21 @@ impl Clockface {
         )
     }
 
+    /// `19:12 CET` today, `11-29 19:12 CET` this year, `2025-11-29 CET` else.
+    pub(super) fn short(&self, at: Millis, now: Millis) -> String {
+        let (Some(zoned), Some(today)) = (self.zoned(at), self.zoned(now)) else {
+            return at.to_string();
+        };
+        let form = if zoned.date() == today.date() {
+            "%H:%M %Z"
+        } else if zoned.year() == today.year() {
+            "%m-%d %H:%M %Z"
+        } else {
+            "%Y-%m-%d %Z"
+        };
+        zoned.strftime(form).to_string()
+    }
+
     /// `19:12:03 CET`.
     pub(super) fn time_of_day(&self, at: Millis) -> String {
         self.zoned(at).map_or_else(
@@ -98,6 +113,11 @@ pub(super) fn length(ms: u64) -> String {
         3_600_000..86_400_000 => two(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
         _ => two(seconds / 86_400, "d", seconds % 86_400 / 3_600, "h"),
     }
+}
+
+/// `320ms`, `1.2s`, `3m4s`, `2h5m`: for a narrow terminal.
+pub(super) fn short_length(ms: u64) -> String {
+    length(ms).replace("min", "m").replace(' ', "")
 }
 
 /// `in 5 s`, `3 min ago`.
@@ -198,6 +218,19 @@ mod tests {
         assert_eq!(Clockface::utc().instant(at), "2025-11-29 18:00:00 UTC");
         assert_eq!(berlin().instant(at), "2025-11-29 19:00:00 CET");
         assert_eq!(berlin().time_of_day(at), "19:00:00 CET");
+    }
+
+    #[test]
+    fn short_forms_keep_the_zone() {
+        let now = Millis(1_764_439_200_123);
+        let short = |hours: i64| berlin().short(Millis(now.0 - hours * 3_600_000), now);
+        assert_eq!(short(1), "18:00 CET");
+        assert_eq!(short(24), "11-28 19:00 CET");
+        assert_eq!(short(366 * 24), "2024-11-28 CET");
+        assert_eq!(
+            (short_length(184_000), short_length(250)),
+            ("3m4s".to_owned(), "250ms".to_owned())
+        );
     }
 
     #[test]

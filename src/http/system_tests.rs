@@ -12,6 +12,8 @@ use super::health;
 use crate::config::{Config, EnvironmentEntry, StateConfig};
 use crate::domain::workflow::attempt::Outcome;
 use crate::os::failpoint::Fault;
+use crate::store::tables::NODES;
+use crate::words::names::NodeName;
 
 fn small_disk() -> Config {
     Config {
@@ -108,6 +110,23 @@ async fn the_status_counts_and_says_a_sentence() {
     face.app.engine.begin_stopping();
     let data = face.get("/api/status").await.json()["data"].clone();
     assert_eq!(data["verdict"], "Draining: 1 still running, nothing new starts.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_is_checked_while_it_is_open() {
+    let face = Face::new().await;
+    face.post("/jobs/a/start").await;
+    let data = face.get("/api/store/check").await.json()["data"].clone();
+    assert_eq!(
+        (&data["clean"], &data["findings"]),
+        (&json!(true), &json!([])),
+        "{data}"
+    );
+    assert!(data["rows"].as_u64().unwrap() > 1, "{data}");
+    face.damage(&NODES, (NodeName::new("n-b").unwrap(),)).await;
+    let data = face.get("/api/store/check").await.json()["data"].clone();
+    assert_eq!(data["clean"], false);
+    assert_eq!(data["findings"].as_array().map(Vec::len), Some(1), "{data}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
