@@ -176,7 +176,16 @@ fn state(reading: &mut Reading<'_>, field: &Field, state: &mut StateConfig) {
             ("shared", StateMode::Shared),
         ];
         let text = "state.mode must be auto, exclusive or shared";
-        set(&mut state.mode, reading.choice(&field, &words, text));
+        let chosen = reading.choice(&field, &words, text);
+        if chosen == Some(StateMode::Shared) {
+            // The file is opened exclusively for now: a wish that would not come true is refused, never ignored.
+            reading.error(
+                "config/not-supported",
+                field.at(),
+                "'state.mode: shared' is not supported yet",
+            );
+        }
+        set(&mut state.mode, chosen);
     }
     if let Some(field) = fields.get("capacityRaise") {
         let words = [

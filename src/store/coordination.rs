@@ -4,7 +4,7 @@
 //! after locking. Whether exclusive locks exclude at all on this file system is tried at every start.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -287,14 +287,6 @@ impl HeldLock {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(format!("{number}\n").as_bytes())
-    }
-
-    /// Reads the number that the last holder wrote.
-    pub fn read_number(&mut self) -> Option<u32> {
-        let mut text = String::new();
-        self.file.seek(SeekFrom::Start(0)).ok()?;
-        self.file.read_to_string(&mut text).ok()?;
-        text.trim().parse().ok()
     }
 }
 
