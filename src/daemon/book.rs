@@ -124,7 +124,7 @@ pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
 }
 
 /// The schedule of a definition, parsed. It was checked when the file was read.
-fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
+pub fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
     let text = definition.schedule.as_ref()?;
     let options = ParseOptions {
         seconds: text.seconds,

@@ -9,7 +9,7 @@ mod run;
 mod schedule_check;
 mod secret_check;
 
-pub use book::{book_of, definitions_of};
+pub use book::{book_of, definitions_of, schedule_of};
 pub use open::{Daemon, OpenError};
 pub use run::{Drained, Loops};
 pub use schedule_check::Schedules;

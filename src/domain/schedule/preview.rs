@@ -29,7 +29,7 @@ pub struct Preview {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PreviewFire {
     /// UTC, RFC 3339.
-    pub at: String,
+    pub instant: String,
     /// In the schedule's zone, with the offset.
     pub local: String,
     /// In the other zone, with the offset.
@@ -58,7 +58,7 @@ pub fn preview(
     let clock = schedule.clock();
     let fire = |instant: i64| {
         Some(PreviewFire {
-            at: Millis(instant).to_string(),
+            instant: Millis(instant).to_string(),
             local: clock.local_time(instant)?,
             second: second.local_time(instant)?,
         })
