@@ -331,7 +331,7 @@ async fn the_next_fires_of_a_job_stand_on_two_clocks() {
         "this spring and the next"
     );
     for (path, status) in [
-        ("/api/schedules/a/next", 409),
+        ("/api/schedules/a/next", 404),
         ("/api/schedules/nobody/next", 404),
         ("/api/schedules/free/next?count=501", 400),
         ("/api/schedules/free/next?second_timezone=Mars/Olympus", 400),

@@ -16,7 +16,7 @@ use super::error::{FieldFault, Problem};
 use super::fires::{self, FireView};
 use super::pauses::PauseView;
 use super::runs::Data;
-use super::why::MomentView;
+use super::why::{self, MomentView};
 use super::{input, jobs};
 use crate::domain::fires::overdue;
 use crate::domain::schedule::{DayMatch, ParseOptions, Preview, Schedule, ScheduleError, ZoneClock, preview};
@@ -28,7 +28,7 @@ use crate::store::{Rows, StoreError};
 use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::names::JobName;
-use crate::words::time::{Millis, parse_instant};
+use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 /// Fires that are shown unless a number is asked for.
@@ -125,15 +125,16 @@ pub(super) async fn next(
     let second = input::last(&pairs, "second_timezone").unwrap_or("UTC");
     let second = ZoneClock::named(second)
         .ok_or_else(|| Problem::unreadable(format!("`second_timezone`: unknown time zone '{second}'")))?;
-    let from = match input::last(&pairs, "from") {
-        None => app.engine.now().wall,
-        Some(text) => parse_instant(text).ok_or_else(|| {
-            Problem::unreadable("`from` must be an RFC 3339 instant, as 2026-03-08T02:30:00-05:00")
-        })?,
-    };
     let Some(schedule) = known.job.schedule.clone() else {
         let sentence = format!("job '{name}' has no schedule: it runs only when somebody starts it");
-        return Err(Problem::forbidden_by_state(sentence));
+        return Err(Problem::not_found(sentence));
+    };
+    let now = app.engine.now().wall;
+    let from = match input::last(&pairs, "from") {
+        None => now,
+        Some(text) => why::read(&schedule.clock(), "from", text, now)
+            .map(|moment| Millis(moment.at_ms))
+            .map_err(Problem::unreadable)?,
     };
     let p90 = match known.job.definition.concurrency {
         ConcurrencyPolicy::Allow => {
@@ -198,7 +199,7 @@ pub(super) async fn preview_expression(
     let day_match = reading.day_match();
     let count = reading.count();
     let name = reading.text("name").unwrap_or_default();
-    let from = reading.instant("from").unwrap_or(app.engine.now().wall);
+    let from = reading.text("from");
     let options = ParseOptions {
         seconds,
         day_match,
@@ -207,11 +208,22 @@ pub(super) async fn preview_expression(
     };
     let parsed = expression.map(|text| Schedule::parse(&text, options));
     let schedule = match parsed {
-        Some(Ok(schedule)) if reading.faults.is_empty() => schedule,
+        Some(Ok(schedule)) => schedule,
         Some(Err(error)) => return Err(reading.refuse(&error)),
-        Some(Ok(_)) | None => return Err(Problem::invalid(reading.faults)),
+        None => return Err(Problem::invalid(reading.faults)),
     };
-    let data = preview(&schedule, &second, from.0, count, None);
+    let now = app.engine.now().wall;
+    let from = from.map_or(Ok(now.0), |text| {
+        why::read(&schedule.clock(), "from", &text, now).map(|moment| moment.at_ms)
+    });
+    let from = from.unwrap_or_else(|detail| {
+        reading.fault("from", "type", &detail);
+        now.0
+    });
+    if !reading.faults.is_empty() {
+        return Err(Problem::invalid(reading.faults));
+    }
+    let data = preview(&schedule, &second, from, count, None);
     Ok(Json(Data { data }))
 }
 
@@ -280,15 +292,6 @@ impl Reading {
                 self.fault("count", "out_of_range", &detail);
                 NEXT_DEFAULT
             })
-    }
-
-    fn instant(&mut self, field: &str) -> Option<Millis> {
-        let text = self.text(field)?;
-        let found = parse_instant(&text);
-        if found.is_none() {
-            self.fault(field, "type", "must be an RFC 3339 instant");
-        }
-        found
     }
 
     /// A refused expression, with the place in its text.

@@ -101,7 +101,8 @@ async fn answer(app: &App, name: &str, uri: &Uri) -> Result<WhyView, Problem> {
         ))
     })?;
     let now = app.engine.now().wall;
-    let moment = read(&fires::clock_of(known.job.schedule.as_deref()), asked, now)?;
+    let clock = fires::clock_of(known.job.schedule.as_deref());
+    let moment = read(&clock, "at", asked, now).map_err(Problem::unreadable)?;
     let facts = {
         let (app_again, moment, known) = (app.clone(), moment.clone(), known.clone());
         let reading = app
@@ -126,7 +127,8 @@ async fn answer(app: &App, name: &str, uri: &Uri) -> Result<WhyView, Problem> {
     Ok(view(name, asked, &moment, &facts, given))
 }
 
-fn read(clock: &ZoneClock, asked: &str, now: Millis) -> Result<Moment, Problem> {
+/// Reads a time of a request; the error names the parameter and the forms.
+pub(super) fn read(clock: &ZoneClock, parameter: &str, asked: &str, now: Millis) -> Result<Moment, String> {
     // A plus sign that was not encoded arrives as a blank.
     let mended = asked
         .rsplit_once(' ')
@@ -135,7 +137,7 @@ fn read(clock: &ZoneClock, asked: &str, now: Millis) -> Result<Moment, Problem> 
     let text = mended.as_deref().unwrap_or(asked);
     clock.read(text, now.0).ok_or_else(|| {
         let shown: String = asked.chars().take(64).collect();
-        Problem::unreadable(format!("`at`: `{shown}` is no time; {MOMENT_FORMS}"))
+        format!("`{parameter}`: `{shown}` is no time; {MOMENT_FORMS}")
     })
 }
 
