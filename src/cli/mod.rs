@@ -6,7 +6,7 @@
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve
 //!   them.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `completions`, the preview of an expression in
-//!   `schedules`; `configuration` finds and judges the file.
+//!   `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
 mod caller;
@@ -30,6 +30,7 @@ mod run;
 mod run_cancel;
 mod run_view;
 mod runs;
+mod schedule_next;
 mod schedules;
 mod serve;
 mod session;
@@ -39,6 +40,7 @@ mod slots;
 mod status;
 mod table;
 mod times;
+mod wall;
 
 #[cfg(test)]
 mod client_tests;
