@@ -56,11 +56,15 @@ pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
     let path = search
         .find(&|path| path.exists())
         .map_err(|fault| show(&[*fault], &nothing))?;
-    let sources = Sources::read(&path).map_err(|faults| show(&faults, &nothing))?;
     let environment = |name: &str| variable(name);
-    match config::load(&sources, &environment, &overrides(serve), &Schedules) {
-        Ok((config, mut warnings)) => {
-            warnings.extend(short_secrets(&config));
+    let sources = Sources::read(&path, &environment).map_err(|faults| show(&faults, &nothing))?;
+    match config::load_at_start(&sources, &environment, &overrides(serve), &Schedules) {
+        Ok((mut config, mut warnings)) => {
+            let short = short_secrets(&config);
+            config
+                .warnings
+                .extend(short.iter().map(|fault| sources.without_folder(fault)));
+            warnings.extend(short);
             let warnings = if warnings.is_empty() {
                 String::new()
             } else {

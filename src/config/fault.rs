@@ -59,6 +59,8 @@ impl fmt::Display for Place {
 pub enum Severity {
     Error,
     Warning,
+    /// Worth knowing, and nothing to mend.
+    Note,
 }
 
 /// One finding about a configuration.
@@ -95,6 +97,13 @@ impl Fault {
         }
     }
 
+    pub fn note(code: &'static str, at: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
+            ..Self::error(code, at, message)
+        }
+    }
+
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -124,6 +133,7 @@ impl fmt::Display for Fault {
         let word = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(out, "{}: {word}[{}]: {}", self.at, self.code, self.message)?;
         if let Some(help) = &self.help {

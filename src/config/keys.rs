@@ -27,15 +27,14 @@ pub(super) enum Section {
     RetentionLogs,
     Shutdown,
     Logging,
+    Crontab,
 }
 
 /// Known words that are refused for now: where, the word, and how it is named in the fault.
 const LATER: &[(Section, &str, &str)] = &[
     (Document, "auth", "auth"),
     (Document, "connections", "connections"),
-    (Document, "crontabs", "crontabs"),
     (Document, "dags", "dags"),
-    (Document, "include", "include"),
     (Document, "ledger", "ledger"),
     (Document, "notify", "notify"),
     (Document, "receipts", "receipts"),
@@ -131,6 +130,8 @@ const DOCUMENT: &[&str] = &[
     "retention",
     "shutdown",
     "logging",
+    "crontabs",
+    "include",
 ];
 
 impl Section {
@@ -154,6 +155,7 @@ impl Section {
             RetentionLogs => "`retention.logs`",
             Self::Shutdown => "`shutdown`",
             Logging => "`logging`",
+            Self::Crontab => "an item of `crontabs`",
         }
     }
 
@@ -182,6 +184,7 @@ impl Section {
             RetentionLogs => &["age", "bytes"],
             Self::Shutdown => &["drainTimeout"],
             Logging => &["level", "format"],
+            Self::Crontab => &["path", "user"],
         }
     }
 

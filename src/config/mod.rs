@@ -1,22 +1,26 @@
 //! The configuration: finding it, reading it, checking it, and saying what is wrong with it.
 //!
-//! The way of a document: `find` picks a place, `source` reads its files, `tree` makes positioned
-//! trees of them (pass one, structure), the readers walk the trees and collect all faults (pass two,
-//! meaning), `overrides` lays variables and flags on top, `render` shows faults with carets.
+//! The way of a document: `find` picks a place, `include` finds its files (`glob` those that are named by a pattern),
+//! `source` reads each, `tree` makes positioned trees of them (pass one, structure), the readers walk the trees and
+//! collect all faults (pass two, meaning), `overrides` lays variables and flags on top, `render` shows faults with carets.
 //!
 //! - `keys` is the table of all words, also of those that are refused for now.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
+//! - `crontab` reads tables of cron, line by line.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
 //!
 //! This module asks no clock, reads no variable and knows no schedule: the environment and the
-//! meaning of schedules and time zones come in as arguments. Only `source` touches the disk.
+//! meaning of schedules and time zones come in as arguments. Only `source`, `include` and `glob` touch the disk.
 //! Everything in a file is taken as hostile: each length, depth and number has a limit, and no input
 //! makes it panic.
 
+mod crontab;
 mod fault;
 mod find;
+mod glob;
+mod include;
 mod job_layer;
 mod jobs;
 mod keys;
@@ -38,6 +42,8 @@ mod tree;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
+mod include_tests;
+#[cfg(test)]
 mod job_tests;
 #[cfg(test)]
 mod load_tests;
@@ -49,16 +55,16 @@ mod slot_pool_tests;
 pub use fault::{Fault, Place, Severity};
 pub use find::Search;
 pub use jobs::JOBS_MAX;
-pub use load::load;
+pub use load::{load, load_at_start};
 pub use model::{
-    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry, FailsWhenConfig,
-    JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, ResourceLimitsConfig,
-    RetentionConfig, ScheduleText, SecretConfig, SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig,
-    SlotsConfig, StateConfig, StateMode, VerifyConfig,
+    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, CrontabConfig, DayMatch, EnvironmentEntry,
+    FailsWhenConfig, JobConfig, Label, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
+    ResourceLimitsConfig, RetentionConfig, ScheduleText, SecretConfig, SecretSource, ServerConfig,
+    ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode, VerifyConfig,
 };
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
 pub use slot_pools::SLOT_POOLS_MAX;
-pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
+pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
 pub use substitute::Environment;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::fault::Place;
+use super::fault::{Fault, Place};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -27,6 +27,19 @@ pub struct Config {
     pub retention: RetentionConfig,
     pub shutdown: ShutdownConfig,
     pub logging: LoggingConfig,
+    /// Crontabs that are part of it.
+    pub crontabs: Vec<CrontabConfig>,
+    /// What is not as it should be and does not keep it from being used; names of files start at its folder.
+    pub warnings: Vec<Fault>,
+}
+
+/// A table of cron that is read as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct CrontabConfig {
+    /// As a place names it.
+    pub path: String,
+    /// It has a column for the user.
+    pub user: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -203,6 +216,8 @@ pub struct JobConfig {
     pub day_match: Option<DayMatch>,
     /// None: UTC.
     pub timezone: Option<String>,
+    /// Where a crontab has its zone from: `CRON_TZ`, `TZ`, or a file of the host.
+    pub timezone_from: Option<String>,
     pub enabled: bool,
     pub shell: PathBuf,
     /// In order, each key once.
@@ -228,6 +243,14 @@ pub struct JobConfig {
     pub secrets: Vec<SecretConfig>,
     /// None: dispatched without a claim.
     pub slots: Option<SlotsConfig>,
+    /// What is kept for people and means nothing here.
+    pub labels: Vec<Label>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    pub key: String,
+    pub value: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -16,3 +16,4 @@ pub mod rlimits;
 pub mod signal;
 pub mod terminal;
 pub mod user;
+pub mod zone;
