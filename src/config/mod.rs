@@ -52,6 +52,7 @@ mod render_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
+pub use crontab::crontab_as_yaml;
 pub use fault::{Fault, Place, Severity};
 pub use find::Search;
 pub use jobs::JOBS_MAX;
