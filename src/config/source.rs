@@ -155,10 +155,11 @@ pub(super) fn read_file(path: &Path, form: Form) -> Result<Source, Box<Fault>> {
 
 /// Why a file or folder cannot be read, in words that may be shown to strangers.
 pub(super) fn why(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        kind => kind.to_string(),
+    let kind = error.kind();
+    if kind == io::ErrorKind::NotFound {
+        return "it does not exist".to_owned();
     }
+    kind.to_string()
 }
 
 /// The limit holds for texts in memory too, hence it is asked again before parsing.

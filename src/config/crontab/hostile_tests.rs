@@ -72,7 +72,7 @@ fn long_lines_and_many_lines() {
         format!("@{long} x"),
     ] {
         let (jobs, _) = survive(&format!("{line}\n0 5 * * * good\n"));
-        assert!(jobs <= 1, "{:.40}", line);
+        assert!(jobs <= 1, "{line:.40}");
     }
     let (jobs, drawn) = survive(&format!("* * * * * {long}\n0 5 * * * good\n"));
     assert_eq!(jobs, 1);
@@ -110,12 +110,12 @@ fn bytes_that_are_no_text_cost_their_line_only() {
     let (config, faults) = start(&sources).unwrap();
     let names: Vec<&str> = config.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["old-4"]);
-    let faulty: Vec<usize> = faults
+    let lines: Vec<usize> = faults
         .iter()
         .filter(|fault| fault.code == "crontab/text")
         .map(|fault| fault.at.line)
         .collect();
-    assert_eq!(faulty, [2, 3]);
+    assert_eq!(lines, [2, 3]);
 }
 
 /// Loads what an import of a table writes, and compares.

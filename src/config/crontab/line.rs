@@ -85,8 +85,9 @@ fn name_of(line: &str, from: usize) -> Option<Range<usize>> {
 /// `NAME = value` with quotes around either, as cron takes it. None is a line of another kind.
 fn variable(line: &str, start: usize) -> Option<Result<Line, LineFault>> {
     let (name, after) = match quoted(line, start) {
-        Some(quoted) => quoted?,
-        None => {
+        Quoted::Closed(name, after) => (name, after),
+        Quoted::Open => return None,
+        Quoted::No => {
             let length = line[start..].find(|letter: char| letter == '=' || letter.is_whitespace())?;
             (start..start + length, start + length)
         }
@@ -103,12 +104,12 @@ fn variable(line: &str, start: usize) -> Option<Result<Line, LineFault>> {
         help: None,
     };
     let value = match quoted(line, begin) {
-        None => begin..begin + line[begin..].trim_end().len(),
-        Some(None) => {
+        Quoted::No => begin..begin + line[begin..].trim_end().len(),
+        Quoted::Open => {
             let message = "the quote that opens here is never closed";
             return Some(Err(fault(begin..line.len(), message)));
         }
-        Some(Some((value, after))) => {
+        Quoted::Closed(value, after) => {
             let rest = skip_blanks(line, after);
             if rest < line.len() {
                 let message = "text stands after the closing quote";
@@ -120,15 +121,25 @@ fn variable(line: &str, start: usize) -> Option<Result<Line, LineFault>> {
     Some(Ok(Line::Variable { name, value }))
 }
 
-/// What stands in quotes at a place, and where they end. None without a quote there, inner None without a second one.
-fn quoted(line: &str, start: usize) -> Option<Option<(Range<usize>, usize)>> {
-    let quote = line[start..]
-        .chars()
-        .next()
-        .filter(|letter| ['"', '\''].contains(letter))?;
+/// What a place holds when a quote may open there.
+enum Quoted {
+    No,
+    /// It is never closed.
+    Open,
+    /// What is inside, and where the line goes on.
+    Closed(Range<usize>, usize),
+}
+
+fn quoted(line: &str, start: usize) -> Quoted {
+    let first = line[start..].chars().next();
+    let Some(quote) = first.filter(|letter| ['"', '\''].contains(letter)) else {
+        return Quoted::No;
+    };
     let inside = start + 1;
-    let found = line[inside..].find(quote);
-    Some(found.map(|length| (inside..inside + length, inside + length + 1)))
+    match line[inside..].find(quote) {
+        Some(length) => Quoted::Closed(inside..inside + length, inside + length + 1),
+        None => Quoted::Open,
+    }
 }
 
 fn skip_blanks(line: &str, from: usize) -> usize {
