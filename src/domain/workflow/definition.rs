@@ -20,7 +20,7 @@ pub struct Definition {
     /// What happens when an instance is still live.
     pub concurrency: ConcurrencyPolicy,
     /// When it may begin, and begin again.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
     /// The steps; exactly one for a job.
     pub steps: Vec<Step>,
@@ -81,6 +81,12 @@ pub struct Policy {
     /// Attempts after a failed one.
     #[serde(default)]
     pub retry: Retry,
+}
+
+impl Policy {
+    fn is_default(&self) -> bool {
+        *self == Policy::default()
+    }
 }
 
 impl Default for Policy {
