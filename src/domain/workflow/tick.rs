@@ -15,6 +15,25 @@ pub enum Fact {
     },
     /// Its attempt was lost or never began; it waits again.
     PutBack,
+    /// Its attempt failed, and another one follows.
+    Retry {
+        /// When.
+        due: Millis,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The time of its next attempt has come: it waits for slots under this entry, or starts at once.
+    Again {
+        /// The slot entry, for a pooled step.
+        entry: Option<u64>,
+    },
+    /// The time of its next attempt has come, and it could not enter.
+    Refused {
+        /// When it is looked at again.
+        due: Millis,
+        /// Why.
+        why: String,
+    },
     /// Its attempt succeeded.
     Succeeded,
     /// Its attempt failed.
@@ -39,7 +58,7 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
     let phase = next_phase(&step.phase, fact, now, run.state.started_at().is_some())?;
     let event = match fact {
         Fact::Claimed { .. } => Some(RunEvent::Started),
-        Fact::PutBack => None,
+        Fact::PutBack | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
         Fact::Succeeded => Some(RunEvent::Succeeded),
         Fact::Failed(reason) => Some(RunEvent::Failed(reason.clone())),
         Fact::Cancelled(reason) => Some(RunEvent::Cancelled(reason.clone())),
@@ -50,11 +69,16 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
         next_run.state = run.state.next(&event, now)?;
     }
     next_run.record_version += 1;
+    let mut next_step = StepState {
+        phase,
+        ..step.clone()
+    };
+    if let Fact::Retry { .. } = fact {
+        next_step.attempt += 1;
+        next_step.deaths = 0;
+    }
     Ok(Ticked {
-        step: StepState {
-            phase,
-            ..step.clone()
-        },
+        step: next_step,
         run: next_run,
     })
 }
@@ -76,6 +100,7 @@ fn next_phase(
                 let entry = match phase {
                     StepPhase::Queued { entry, .. } => Some(*entry),
                     StepPhase::Ready { .. }
+                    | StepPhase::Retrying { .. }
                     | StepPhase::Running { .. }
                     | StepPhase::Succeeded { .. }
                     | StepPhase::Failed { .. }
@@ -104,7 +129,34 @@ fn next_phase(
                 ended_at: now,
                 reason: reason.clone(),
             }),
-            Fact::PutBack | Fact::Succeeded => Err(refuse()),
+            Fact::PutBack
+            | Fact::Succeeded
+            | Fact::Retry { .. }
+            | Fact::Again { .. }
+            | Fact::Refused { .. } => Err(refuse()),
+        },
+        StepPhase::Retrying { reason, .. } => match fact {
+            Fact::Again { entry } => Ok(match entry {
+                Some(entry) => StepPhase::Queued {
+                    entry: *entry,
+                    since: now,
+                },
+                None => StepPhase::Ready { since: now },
+            }),
+            Fact::Refused { due, why } => Ok(StepPhase::Retrying {
+                due: *due,
+                reason: reason.clone(),
+                refused: Some(why.clone()),
+            }),
+            Fact::Failed(reason) | Fact::Withdrawn(reason) => Ok(StepPhase::Failed {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
+                ended_at: now,
+                reason: reason.clone(),
+            }),
+            Fact::Claimed { .. } | Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } => Err(refuse()),
         },
         StepPhase::Running { entry, .. } => match fact {
             Fact::PutBack => Ok(match entry {
@@ -123,7 +175,12 @@ fn next_phase(
                 ended_at: now,
                 reason: reason.clone(),
             }),
-            Fact::Claimed { .. } => Err(refuse()),
+            Fact::Retry { due, reason } => Ok(StepPhase::Retrying {
+                due: *due,
+                reason: reason.clone(),
+                refused: None,
+            }),
+            Fact::Claimed { .. } | Fact::Again { .. } | Fact::Refused { .. } => Err(refuse()),
         },
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
@@ -200,6 +257,38 @@ mod tests {
             words("failed", "failed")
         );
         assert_eq!(folded(&[Fact::Cancelled(why())]), words("cancelled", "cancelled"));
+        let retry = || Fact::Retry {
+            due: Millis(99),
+            reason: why(),
+        };
+        let refused = || Fact::Refused {
+            due: Millis(199),
+            why: "pool queue is full".to_owned(),
+        };
+        let again = || Fact::Again { entry: Some(5) };
+        assert_eq!(folded(&[claimed(), retry()]), words("retrying", "running"));
+        assert_eq!(
+            folded(&[claimed(), retry(), refused(), again()]),
+            words("queued", "running")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Again { entry: None }]),
+            words("ready", "running")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), again(), claimed(), Fact::Succeeded]),
+            words("succeeded", "succeeded")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Withdrawn(why())]),
+            words("failed", "failed")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Cancelled(why())]),
+            words("cancelled", "cancelled")
+        );
+        assert!(folded(&[claimed(), retry(), claimed()]).is_err());
+        assert!(folded(&[retry()]).is_err(), "nothing has failed yet");
         assert!(folded(&[Fact::Succeeded]).is_err());
         assert!(folded(&[claimed(), Fact::Succeeded, Fact::Succeeded]).is_err());
     }
