@@ -89,103 +89,90 @@ fn next_phase(
     now: Millis,
     has_started: bool,
 ) -> Result<StepPhase, NoTransition> {
-    let refuse = || NoTransition {
-        what: "step",
-        state: phase.word(),
-        event: format!("{fact:?}"),
-    };
-    match phase {
-        StepPhase::Ready { .. } | StepPhase::Queued { .. } => match fact {
-            Fact::Claimed { fence } => {
-                let entry = match phase {
-                    StepPhase::Queued { entry, .. } => Some(*entry),
-                    StepPhase::Ready { .. }
-                    | StepPhase::Retrying { .. }
-                    | StepPhase::Running { .. }
-                    | StepPhase::Succeeded { .. }
-                    | StepPhase::Failed { .. }
-                    | StepPhase::Skipped { .. }
-                    | StepPhase::Cancelled { .. } => None,
-                };
-                Ok(StepPhase::Running {
-                    fence: *fence,
-                    started_at: now,
-                    entry,
-                })
-            }
-            Fact::Withdrawn(reason) if has_started => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Withdrawn(reason) => Ok(StepPhase::Skipped {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Failed(reason) => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::PutBack
-            | Fact::Succeeded
-            | Fact::Retry { .. }
-            | Fact::Again { .. }
-            | Fact::Refused { .. } => Err(refuse()),
-        },
-        StepPhase::Retrying { reason, .. } => match fact {
-            Fact::Again { entry } => Ok(match entry {
-                Some(entry) => StepPhase::Queued {
-                    entry: *entry,
-                    since: now,
-                },
-                None => StepPhase::Ready { since: now },
-            }),
-            Fact::Refused { due, why } => Ok(StepPhase::Retrying {
-                due: *due,
-                reason: reason.clone(),
-                refused: Some(why.clone()),
-            }),
-            Fact::Failed(reason) | Fact::Withdrawn(reason) => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Claimed { .. } | Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } => Err(refuse()),
-        },
-        StepPhase::Running { entry, .. } => match fact {
-            Fact::PutBack => Ok(match entry {
-                Some(entry) => StepPhase::Queued {
-                    entry: *entry,
-                    since: now,
-                },
-                None => StepPhase::Ready { since: now },
-            }),
-            Fact::Succeeded => Ok(StepPhase::Succeeded { ended_at: now }),
-            Fact::Failed(reason) | Fact::Withdrawn(reason) => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Retry { due, reason } => Ok(StepPhase::Retrying {
-                due: *due,
-                reason: reason.clone(),
-                refused: None,
-            }),
-            Fact::Claimed { .. } | Fact::Again { .. } | Fact::Refused { .. } => Err(refuse()),
-        },
+    let next = match phase {
+        StepPhase::Ready { .. } => while_waiting(None, fact, now, has_started),
+        StepPhase::Queued { entry, .. } => while_waiting(Some(*entry), fact, now, has_started),
+        StepPhase::Retrying { reason, .. } => while_retrying(reason, fact, now),
+        StepPhase::Running { entry, .. } => while_running(*entry, fact, now),
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
-        | StepPhase::Cancelled { .. } => Err(refuse()),
+        | StepPhase::Cancelled { .. } => None,
+    };
+    next.ok_or_else(|| NoTransition {
+        what: "step",
+        state: phase.word(),
+        event: format!("{fact:?}"),
+    })
+}
+
+fn failed(reason: &str, now: Millis) -> StepPhase {
+    StepPhase::Failed {
+        ended_at: now,
+        reason: reason.to_owned(),
+    }
+}
+
+fn cancelled(reason: &str, now: Millis) -> StepPhase {
+    StepPhase::Cancelled {
+        ended_at: now,
+        reason: reason.to_owned(),
+    }
+}
+
+/// It waits, for slots or for nothing but a process.
+fn waiting(entry: Option<u64>, now: Millis) -> StepPhase {
+    match entry {
+        Some(entry) => StepPhase::Queued { entry, since: now },
+        None => StepPhase::Ready { since: now },
+    }
+}
+
+fn while_waiting(entry: Option<u64>, fact: &Fact, now: Millis, has_started: bool) -> Option<StepPhase> {
+    match fact {
+        Fact::Claimed { fence } => Some(StepPhase::Running {
+            fence: *fence,
+            started_at: now,
+            entry,
+        }),
+        Fact::Withdrawn(reason) if !has_started => Some(StepPhase::Skipped {
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        Fact::Withdrawn(reason) | Fact::Failed(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => {
+            None
+        }
+    }
+}
+
+fn while_retrying(last: &str, fact: &Fact, now: Millis) -> Option<StepPhase> {
+    match fact {
+        Fact::Again { entry } => Some(waiting(*entry, now)),
+        Fact::Refused { due, why } => Some(StepPhase::Retrying {
+            due: *due,
+            reason: last.to_owned(),
+            refused: Some(why.clone()),
+        }),
+        Fact::Failed(reason) | Fact::Withdrawn(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::Claimed { .. } | Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } => None,
+    }
+}
+
+fn while_running(entry: Option<u64>, fact: &Fact, now: Millis) -> Option<StepPhase> {
+    match fact {
+        Fact::PutBack => Some(waiting(entry, now)),
+        Fact::Succeeded => Some(StepPhase::Succeeded { ended_at: now }),
+        Fact::Failed(reason) | Fact::Withdrawn(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::Retry { due, reason } => Some(StepPhase::Retrying {
+            due: *due,
+            reason: reason.clone(),
+            refused: None,
+        }),
+        Fact::Claimed { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
     }
 }
 
