@@ -253,6 +253,8 @@ impl RawJob {
             seconds: own.seconds.or(base.seconds).unwrap_or(false),
             day_match: own.day_match.or(base.day_match),
             timezone: own.timezone.or_else(|| base.timezone.clone()),
+            timezone_from: None,
+            labels: Vec::new(),
             enabled: own.enabled.or(base.enabled).unwrap_or(true),
             shell: own
                 .shell
@@ -285,8 +287,7 @@ impl RawJob {
             verify,
             secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
-            timezone_from: None,
-            labels: Vec::new(),
+            policy: own.policy.over(&base.policy),
         })
     }
 

@@ -22,6 +22,7 @@ mod find;
 mod glob;
 mod include;
 mod job_layer;
+mod job_policy;
 mod jobs;
 mod keys;
 mod load;
@@ -58,11 +59,13 @@ pub use find::Search;
 pub use jobs::JOBS_MAX;
 pub use load::{load, load_at_start};
 pub use model::{
-    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, CrontabConfig, DayMatch, EnvironmentEntry,
-    FailsWhenConfig, JobConfig, Label, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
-    ResourceLimitsConfig, RetentionConfig, ScheduleText, SecretConfig, SecretSource, ServerConfig,
-    ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode, VerifyConfig,
+    CapacityRaise, ClusterPolicy, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
+    FailsWhenConfig, JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, OnMissed,
+    PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
+    SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
+    VerifyConfig,
 };
+pub use model::{CrontabConfig, Label};
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};

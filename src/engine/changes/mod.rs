@@ -7,6 +7,7 @@
 
 pub mod advance;
 pub mod cancel;
+pub mod catch_up;
 pub mod claim;
 pub mod complete;
 pub mod head;
@@ -16,5 +17,6 @@ pub mod pause;
 pub mod publish;
 pub mod renew;
 pub mod retire;
+pub mod retry;
 pub mod settle;
 pub mod start;
