@@ -170,16 +170,17 @@ impl Walk<'_> {
             self.sources.faults.push(fault);
             return;
         }
-        let form = wanted
-            .form
-            .unwrap_or_else(|| match (Form::of(&wanted.path), form) {
-                // What a file of cronstable includes is one too.
-                (Form::Yaml, Form::Cronstable) => Form::Cronstable,
-                (own, _) => own,
-            });
-        if let Err(fault) = self.visit(&wanted.path, form, above) {
+        let own = wanted.form.unwrap_or(Form::of(&wanted.path));
+        // What a file of cronstable includes is one too.
+        let inherits = form == Form::Cronstable && matches!(own, Form::Yaml | Form::Cronstable);
+        let own = if inherits { Form::Cronstable } else { own };
+        let is_new = !self.seen.contains_key(&real);
+        if let Err(fault) = self.visit(&wanted.path, own, above) {
             let fault = self.named(*fault, wanted);
             self.sources.faults.push(fault);
+        }
+        if let (true, Some(index)) = (is_new && inherits, self.seen.get(&real)) {
+            self.sources.files[*index].included_at = Some(wanted.at.clone());
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::cronstable;
 use super::crontab::TableReader;
 use super::fault::{Fault, Place, Severity, ordered};
 use super::job_layer::JobLayer;
@@ -65,6 +66,7 @@ fn judge(
         text_bytes: 0,
         faults: sources.faults.clone(),
     };
+    let documents = loading.adapted(documents);
     let mut config = loading.meaning(&documents, overrides.state_dir.is_some());
     let mut faults = loading.faults;
     overrides.apply(&mut config, &mut faults);
@@ -115,6 +117,28 @@ impl Loading<'_> {
             environment: self.environment,
             faults: &mut self.faults,
         }
+    }
+
+    /// Documents of another program, rewritten as ours.
+    fn adapted(&mut self, mut documents: Vec<(usize, Rc<Node>)>) -> Vec<(usize, Rc<Node>)> {
+        for (file, document) in &mut documents {
+            let source = &self.sources.files[*file];
+            if source.form != Form::Cronstable {
+                continue;
+            }
+            *document = cronstable::adapt(document, &mut self.faults);
+            if let (Some(at), Some(defaults)) = (&source.included_at, tree::entry(document, "defaults"))
+                && !defaults.at.span.is_empty()
+                && tree::entry(document, "jobs").is_none()
+            {
+                let message = "`defaults` apply to the jobs of their own file only, and this one has none";
+                let fault = Fault::warning("cronstable/not-supported", &defaults.at, message);
+                self.faults.push(
+                    fault.with_related(at, "the file that is meant to inherit them includes them here"),
+                );
+            }
+        }
+        documents
     }
 
     fn meaning(&mut self, documents: &[(usize, Rc<Node>)], has_state_override: bool) -> Config {

@@ -7,7 +7,7 @@
 //! - `keys` is the table of all words, also of those that are refused for now.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
-//! - `crontab` reads tables of cron, line by line.
+//! - `crontab` reads tables of cron, line by line; `cronstable` makes a document of ours from one of cronstable's.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
 //!
@@ -16,6 +16,7 @@
 //! Everything in a file is taken as hostile: each length, depth and number has a limit, and no input
 //! makes it panic.
 
+mod cronstable;
 mod crontab;
 mod fault;
 mod find;
@@ -40,6 +41,10 @@ mod substitute;
 mod syntax;
 mod tree;
 
+#[cfg(test)]
+mod cronstable_tests;
+#[cfg(test)]
+mod crontab_hosts;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]

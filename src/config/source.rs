@@ -53,6 +53,8 @@ pub struct Source {
     pub is_damaged: bool,
     /// The files that it names have been read too.
     pub(super) is_followed: bool,
+    /// Where another file of the same form includes it.
+    pub(super) included_at: Option<Place>,
 }
 
 impl Source {
@@ -65,6 +67,7 @@ impl Source {
             form,
             is_damaged: false,
             is_followed: false,
+            included_at: None,
         }
     }
 }
@@ -150,6 +153,7 @@ pub(super) fn read_file(path: &Path, form: Form) -> Result<Source, Box<Fault>> {
         form,
         is_damaged,
         is_followed: false,
+        included_at: None,
     })
 }
 

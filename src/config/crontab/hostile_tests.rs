@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
+use super::super::crontab_hosts::Host;
 use super::super::{
     Config, Fault, Form, JOBS_MAX, Overrides, Paint, Source, Sources, crontab_as_yaml, load, load_at_start,
     render,
 };
 use super::import::scalar;
-use super::tests::Host;
 
 const HOST: Host = Host("Europe/Madrid");
 

@@ -2,58 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::crontab_hosts::{Host, schedule_of};
 use super::super::{
-    Config, Fault, Form, JobConfig, Overrides, Paint, ScheduleCheck, ScheduleFault, Severity, Source,
-    Sources, load, load_at_start, render,
+    Config, Fault, Form, JobConfig, Overrides, Paint, Severity, Source, Sources, load, load_at_start, render,
 };
-use crate::domain::schedule::{DayMatch, ParseOptions, Schedule, looks_like_field};
-use crate::os::zone::HostZone;
-
-/// The product's own schedules, on a host in one zone.
-pub(super) struct Host(pub(super) &'static str);
-
-impl ScheduleCheck for Host {
-    fn check(
-        &self,
-        job_name: &str,
-        text: &str,
-        seconds: bool,
-        timezone: Option<&str>,
-    ) -> Result<(), ScheduleFault> {
-        let options = ParseOptions {
-            seconds,
-            day_match: None,
-            timezone,
-            job_name,
-        };
-        match Schedule::parse(text, options) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(ScheduleFault {
-                message: error.message,
-                column: Some(error.column),
-                length: error.length,
-            }),
-        }
-    }
-
-    fn knows_zone(&self, timezone: &str) -> bool {
-        self.check("", "@daily", false, Some(timezone)).is_ok()
-    }
-
-    fn host_zone(&self) -> Result<HostZone, String> {
-        if self.0.is_empty() {
-            return Err("it has none".to_owned());
-        }
-        Ok(HostZone {
-            name: self.0.to_owned(),
-            from: "TZ",
-        })
-    }
-
-    fn looks_like_field(&self, word: &str) -> bool {
-        looks_like_field(word)
-    }
-}
 
 const NEW_YORK: Host = Host("America/New_York");
 
@@ -380,20 +332,6 @@ fn c9_the_missing_slash_the_sixth_star_the_wrap() {
     let (jobs, _) = read(text);
     let found = fires(&jobs[0], "2026-03-02T00:00:00-05:00", 2);
     assert_eq!(found, ["2026-03-07T08:00:00-05:00", "2026-03-08T08:00:00-04:00"]);
-}
-
-/// As the daemon reads it.
-pub(super) fn schedule_of(job: &JobConfig) -> Schedule {
-    let options = ParseOptions {
-        day_match: job.day_match.map(|choice| match choice {
-            super::super::DayMatch::Or => DayMatch::Or,
-            super::super::DayMatch::And => DayMatch::And,
-        }),
-        timezone: job.timezone.as_deref(),
-        job_name: &job.name,
-        seconds: job.seconds,
-    };
-    Schedule::parse(&job.schedule.as_ref().unwrap().text, options).unwrap()
 }
 
 /// The next fires after an instant, on the job's own clock.

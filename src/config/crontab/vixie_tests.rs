@@ -4,10 +4,10 @@
 //! Vixie's cron: a `*` at the beginning of minute or hour makes a job one that goes by the clock on the wall as it is;
 //! every other job runs once for a time that is skipped, right after the gap, and not again when an hour comes twice.
 
+use super::super::crontab_hosts::{Host, schedule_of};
 use super::super::{
     CommandConfig, Config, JobConfig, Overrides, Paint, Sources, crontab_as_yaml, load, render,
 };
-use super::tests::{Host, schedule_of};
 
 const TABLE: &str = include_str!("../../../tests/field/thirty.crontab");
 const HOST: Host = Host("America/New_York");
