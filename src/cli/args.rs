@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{doctor, jobs, nodes, runs, slots, status};
+use super::{configure, doctor, jobs, nodes, runs, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,7 +109,7 @@ pub(super) enum Command {
     Node(nodes::NodeCommand),
     /// The configuration that the daemon works with.
     #[command(subcommand)]
-    Config(nodes::ConfigCommand),
+    Config(configure::ConfigCommand),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
 }

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::session::Session;
 use super::show::Show;
 use super::times;
-use super::{doctor, foreground, jobs, nodes, runs, serve, slots, status};
+use super::{configure, doctor, foreground, jobs, nodes, runs, serve, slots, status};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -101,7 +101,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Slots(command) => slots::perform(session, command).await,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
-        Command::Config(command) => nodes::config(session, &command).await,
+        Command::Config(command) => configure::perform(session, &command).await,
         Command::Serve(_) | Command::Doctor(_) => {
             Err(Failure::Usage("this command needs no daemon".to_owned()))
         }

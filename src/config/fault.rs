@@ -59,6 +59,8 @@ impl fmt::Display for Place {
 pub enum Severity {
     Error,
     Warning,
+    /// Worth knowing, never a reason to fail.
+    Note,
 }
 
 /// One finding about a configuration.
@@ -124,6 +126,7 @@ impl fmt::Display for Fault {
         let word = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(out, "{}: {word}[{}]: {}", self.at, self.code, self.message)?;
         if let Some(help) = &self.help {

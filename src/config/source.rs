@@ -64,6 +64,18 @@ impl Sources {
         }
     }
 
+    /// The same texts under other names.
+    #[must_use]
+    pub fn renamed(&self, name_of: impl Fn(&str) -> String) -> Self {
+        let files = self.files.iter().map(|source| Source {
+            name: name_of(&source.name).into(),
+            ..source.clone()
+        });
+        Self {
+            files: files.collect(),
+        }
+    }
+
     pub(super) fn text_of(&self, name: &str) -> Option<&str> {
         self.files
             .iter()

@@ -222,7 +222,7 @@ async fn an_idle_connection_does_not_hold_the_end() {
     let app = super::App::new(
         &face.app.engine,
         face.app.unreadable.clone(),
-        &face.app.config,
+        &face.app.reloader,
         address,
     );
     let stop = CancellationToken::new();

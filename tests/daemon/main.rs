@@ -14,6 +14,7 @@ mod export;
 mod faults;
 mod queues;
 mod readme;
+mod reload;
 mod secrets;
 mod start;
 mod ways;
