@@ -226,27 +226,31 @@ fn keys_of(definition: &Definition) -> BTreeMap<String, Value> {
             .cloned()
             .unwrap_or_default()
     };
-    for (name, value) in members.into_iter().chain(part("command")) {
+    let policy = members.remove("policy").unwrap_or_default();
+    let policy = policy.as_object().cloned().unwrap_or_default();
+    let parts = members.into_iter().chain(part("command")).chain(policy);
+    for (name, value) in parts.chain(part("slots")) {
         keys.insert(file_word(&name), value);
-    }
-    for (name, value) in part("slots") {
-        let word = match name.as_str() {
-            "slots" => "poolSlots".to_owned(),
-            "priority" => "queuePriority".to_owned(),
-            _ => file_word(&name),
-        };
-        keys.insert(word, value);
     }
     keys
 }
 
-/// `kill_timeout_ms` as `killTimeout`.
+/// `kill_timeout_ms` as `killTimeout`, and those that the file calls by another name.
 fn file_word(name: &str) -> String {
-    if name == "concurrency" {
-        return "concurrencyPolicy".to_owned();
+    match name {
+        "concurrency" => "concurrencyPolicy".to_owned(),
+        "every_node" => "clusterPolicy".to_owned(),
+        "retry" => "onFailure".to_owned(),
+        "starting_deadline_ms" => "startingDeadlineSeconds".to_owned(),
+        "slots" => "poolSlots".to_owned(),
+        "priority" => "queuePriority".to_owned(),
+        _ => camel(name.trim_end_matches("_ms")),
     }
+}
+
+fn camel(name: &str) -> String {
     let mut word = String::new();
-    for part in name.trim_end_matches("_ms").split('_') {
+    for part in name.split('_') {
         let mut letters = part.chars();
         match letters.next() {
             Some(first) if !word.is_empty() => {

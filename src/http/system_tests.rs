@@ -43,7 +43,10 @@ async fn readiness_is_the_last_result_of_the_check() {
         .iter()
         .map(|check| check["name"].clone())
         .collect();
-    assert_eq!(names, ["store", "disk", "locks", "scheduler", "configuration", "drain"]);
+    assert_eq!(
+        names,
+        ["store", "disk", "locks", "scheduler", "configuration", "drain"]
+    );
     face.app
         .engine
         .store
