@@ -58,9 +58,14 @@ impl App {
 
     /// How the daemon is, for its supervisor: scheduler and store answer, and a sentence.
     pub async fn pulse(&self) -> Pulse {
+        let verdict = if health::is_starting(self) {
+            "Starting.".to_owned()
+        } else {
+            status::verdict_now(self).await
+        };
         Pulse {
             alive: health::is_alive(self),
-            verdict: status::verdict_now(self).await,
+            verdict,
         }
     }
 

@@ -172,6 +172,11 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     ]
 }
 
+/// Nothing has been checked yet.
+pub(super) fn is_starting(app: &App) -> bool {
+    app.health.last().is_none()
+}
+
 /// The store answers and the loops turn. At the very start nothing is known yet, which is no sign of death.
 pub(super) fn is_alive(app: &App) -> bool {
     let (last, now) = (app.health.last(), app.engine.now().boot);

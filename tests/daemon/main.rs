@@ -17,4 +17,5 @@ mod readme;
 mod reload;
 mod secrets;
 mod start;
+mod supervised;
 mod ways;
