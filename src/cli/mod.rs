@@ -4,9 +4,10 @@
 //! * `client` talks to the daemon, `failure` is why it did not work, `fields` reads answers leniently.
 //! * `show` writes, `table` and `times` give it form, `log_text` and `event_text` read logs and event streams.
 //! * `status`, `jobs`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`; `configuration` finds and judges the file.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`; `configuration` finds and judges the file.
 
 mod args;
+mod check;
 mod client;
 mod configuration;
 mod configure;

@@ -25,6 +25,17 @@ pub struct Loaded {
     pub sources: Sources,
 }
 
+/// What `ductor check` finds.
+#[derive(Debug)]
+pub struct Checked {
+    /// The configuration; `None` when an error keeps it from being used.
+    pub config: Option<Config>,
+    /// All findings, in the order of the files.
+    pub findings: Vec<Fault>,
+    /// What was read, for carets.
+    pub sources: Sources,
+}
+
 /// A configuration that may not be used.
 #[derive(Debug)]
 pub struct Unusable {
@@ -59,14 +70,10 @@ impl Loader {
         &self.overrides
     }
 
-    /// Reads all files and judges them. Blocks on the disk.
+    /// Reads all files and judges them, for a start or a reload. Blocks on the disk.
     pub fn load(&self) -> Result<Loaded, Unusable> {
-        let sources = Sources::read(&self.path).map_err(|faults| Unusable {
-            faults,
-            sources: Sources::default(),
-        })?;
-        let environment = |name: &str| std::env::var(name).ok();
-        match config::load(&sources, &environment, &self.overrides, &Schedules) {
+        let (sources, judged) = self.read();
+        match judged {
             Ok((config, mut warnings)) => {
                 warnings.extend(secret_check::short_secrets(&config));
                 warnings.extend(schedule_lints::at_load(&config, SystemClock.now().wall));
@@ -77,6 +84,35 @@ impl Loader {
                 })
             }
             Err(faults) => Err(Unusable { faults, sources }),
+        }
+    }
+
+    /// Reads and judges for `ductor check`: all findings, also those that a daemon would keep to itself.
+    pub fn check(&self) -> Checked {
+        let (sources, judged) = self.read();
+        let (config, findings) = match judged {
+            Ok((config, mut findings)) => {
+                findings.extend(secret_check::short_secrets(&config));
+                findings.extend(schedule_lints::in_check(&config, SystemClock.now().wall));
+                (Some(config), findings)
+            }
+            Err(faults) => (None, faults),
+        };
+        Checked {
+            config,
+            findings: sources.in_order(findings),
+            sources,
+        }
+    }
+
+    fn read(&self) -> (Sources, Result<(Config, Vec<Fault>), Vec<Fault>>) {
+        match Sources::read(&self.path) {
+            Ok(sources) => {
+                let environment = |name: &str| std::env::var(name).ok();
+                let judged = config::load(&sources, &environment, &self.overrides, &Schedules);
+                (sources, judged)
+            }
+            Err(faults) => (Sources::default(), Err(faults)),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::domain::schedule::{LintCode, LintLevel, lints};
 use crate::words::time::Millis;
 
 /// All findings, with the levels that `ductor check` gives them.
-pub fn in_check(config: &Config, now: Millis) -> Vec<Fault> {
+pub(super) fn in_check(config: &Config, now: Millis) -> Vec<Fault> {
     let jobs = config.jobs.iter().filter(|job| job.enabled);
     jobs.flat_map(|job| of_job(job, now)).collect()
 }
