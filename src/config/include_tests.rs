@@ -230,10 +230,9 @@ fn depth_and_number_are_bounded() {
 #[test]
 fn a_glob_without_files_is_a_note() {
     let place = Place::new(&[("ductor.yaml", "include: ['*.none']")]);
-    let (config, faults) = place.load("ductor.yaml").unwrap();
+    let (_, faults) = place.load("ductor.yaml").unwrap();
     assert_eq!(faults[0].severity, Severity::Note);
     assert_eq!(faults[0].message, "`*.none` matches no file");
-    assert_eq!(&*config.warnings[0].at.file, "ductor.yaml");
 }
 
 #[test]

@@ -74,7 +74,6 @@ fn judge(
     if faults.iter().any(Fault::is_error) {
         return Err(faults);
     }
-    config.warnings = faults.iter().map(|fault| sources.without_folder(fault)).collect();
     Ok((config, faults))
 }
 

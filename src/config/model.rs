@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::fault::{Fault, Place};
+use super::fault::Place;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -29,8 +29,6 @@ pub struct Config {
     pub logging: LoggingConfig,
     /// Crontabs that are part of it.
     pub crontabs: Vec<CrontabConfig>,
-    /// What is not as it should be and does not keep it from being used; names of files start at its folder.
-    pub warnings: Vec<Fault>,
 }
 
 /// A table of cron that is read as it is.

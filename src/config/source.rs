@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Place, ordered};
 
 /// Bytes of one configuration file. A thousand jobs need a quarter of a megabyte.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -92,30 +92,30 @@ impl Sources {
         }
     }
 
+    /// Findings in the order of these files, cut at a page.
+    pub fn in_order(&self, faults: Vec<Fault>) -> Vec<Fault> {
+        let names: Vec<Arc<str>> = self.files.iter().map(|source| source.name.clone()).collect();
+        ordered(faults, &names)
+    }
+
+    /// The same texts under other names.
+    #[must_use]
+    pub fn renamed(&self, name_of: impl Fn(&str) -> String) -> Self {
+        let files = self.files.iter().map(|source| Source {
+            name: name_of(&source.name).into(),
+            ..source.clone()
+        });
+        Self {
+            files: files.collect(),
+            faults: self.faults.clone(),
+        }
+    }
+
     pub(super) fn text_of(&self, name: &str) -> Option<&str> {
         self.files
             .iter()
             .find(|source| &*source.name == name)
             .map(|source| source.text.as_str())
-    }
-
-    /// The fault for a reader who must not see where the configuration lies: names start at its folder.
-    pub fn without_folder(&self, fault: &Fault) -> Fault {
-        let mut fault = fault.clone();
-        let folder = self
-            .files
-            .first()
-            .map(|source| folder_of(Path::new(&*source.name)));
-        let places = std::iter::once(&mut fault.at).chain(fault.related.iter_mut().map(|(at, _)| at));
-        for at in places {
-            let path = Path::new(&*at.file);
-            let below = folder.as_ref().and_then(|folder| path.strip_prefix(folder).ok());
-            let shown = below.or_else(|| path.is_absolute().then_some(path.file_name().map(Path::new)?));
-            if let Some(shown) = shown {
-                at.file = Arc::from(shown.to_string_lossy());
-            }
-        }
-        fault
     }
 }
 
@@ -252,25 +252,5 @@ mod tests {
         }
         let crontab = read_file(&binary, Form::Crontab { user_column: false }).unwrap();
         assert!(crontab.is_damaged && crontab.text.starts_with("a: 1\nb: \u{fffd}"));
-    }
-
-    #[test]
-    fn names_for_strangers_start_at_the_folder() {
-        for (first, name, expected) in [
-            (
-                "/etc/ductor/ductor.yaml",
-                "/etc/ductor/jobs/a.yaml",
-                "jobs/a.yaml",
-            ),
-            ("/etc/ductor/ductor.yaml", "/etc/crontab", "crontab"),
-            ("config/ductor.yaml", "config/../x.crontab", "../x.crontab"),
-            ("ductor.yaml", "--listen", "--listen"),
-        ] {
-            let sources = Sources::in_memory(&[(first, "")]);
-            let fault = Fault::error("c", &Place::whole(name), "m").with_related(&Place::whole(name), "r");
-            let shown = sources.without_folder(&fault);
-            assert_eq!(&*shown.at.file, expected);
-            assert_eq!(&*shown.related[0].0.file, expected);
-        }
     }
 }

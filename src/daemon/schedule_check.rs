@@ -6,7 +6,7 @@ use crate::os::zone::HostZone;
 
 /// The product's schedules, as the configuration sees them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Schedules;
+pub(super) struct Schedules;
 
 impl ScheduleCheck for Schedules {
     fn check(

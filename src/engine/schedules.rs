@@ -233,15 +233,15 @@ impl Scheduler {
             unlisted,
         } = found;
         if owed > 0 {
-            tracing::info!(job = %name, "Job {name}: {owed} missed fires will run now, one after the other");
+            tracing::info!(job = %name, "Job {name}: {} will run now, one after the other", counted(owed as u64, "missed fire"));
             self.engine.wake_follow_ups.notify_one();
         }
         if skipped > 0 {
-            tracing::warn!(job = %name, "Job {name}: {skipped} missed fires were skipped");
+            tracing::warn!(job = %name, "Job {name}: {} skipped (onMissed)", counted(skipped as u64, "missed fire"));
             self.count_many(name, "skipped", skipped as u64);
         }
         if unlisted > 0 {
-            tracing::warn!(job = %name, "Job {name}: {unlisted} older missed fires are not listed one by one");
+            tracing::warn!(job = %name, "Job {name}: {} not listed one by one", counted(unlisted, "older missed fire"));
             self.count_many(name, "skipped", unlisted);
         }
     }
@@ -402,6 +402,31 @@ impl Scheduler {
             tracing::warn!(job = %job, "Job {job}: {count} skipped fires ({word}) could not be recorded");
         }
     }
+}
+
+/// `1 thing`, `2 things`.
+fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
+}
+
+/// Fires one moment of a job as the loop does, for tests of what shows it.
+#[cfg(test)]
+pub(crate) async fn fire_now(
+    engine: &Engine,
+    book: &Arc<Book>,
+    name: &JobName,
+    instant: Millis,
+) -> Result<Started, ChangeError> {
+    let job = book.jobs[name].clone();
+    let due = Due {
+        name: name.clone(),
+        node: fire_node(book, &job),
+        job,
+        instant,
+        boot: None,
+    };
+    fire(engine, book, &due).await
 }
 
 /// Fires one due moment.

@@ -5,16 +5,19 @@ use axum::extract::State;
 use serde::Serialize;
 
 use super::app::{App, VERSION};
+use super::config::ConfigurationView;
 use super::error::Problem;
-use super::health;
 use super::runs::Data;
+use super::{health, nodes};
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
 use crate::engine::changes::head;
+use crate::store::rows::NodeRecord;
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
 use crate::store::{Rows, StoreError, StoreStats, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
+use crate::words::names::NodeName;
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -37,8 +40,18 @@ pub(super) struct StatusView {
     counts: Counts,
     poisoned_runs: Vec<PoisonedView>,
     pools: Vec<PoolSummary>,
+    nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
+    configuration: ConfigurationView,
     store: StoreView,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeSummary {
+    name: String,
+    /// `live`, or `gone` when nobody holds its lock.
+    state: &'static str,
+    last_seen: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -111,6 +124,7 @@ struct Seen {
     counts: Counts,
     poisoned: Vec<PoisonedView>,
     pools: Vec<PoolSummary>,
+    nodes: Vec<(NodeName, NodeRecord)>,
 }
 
 /// The page.
@@ -120,7 +134,18 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let seen = app.engine.read(move |tx| look(tx, &for_read, now)).await?;
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
+    let configuration = ConfigurationView::of(&app);
+    let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
+        name: name.to_string(),
+        state: if nodes::is_live(&app.engine, name) {
+            "live"
+        } else {
+            "gone"
+        },
+        last_seen: record.last_seen.to_string(),
+    });
     let data = StatusView {
+        nodes: nodes.collect(),
         version: VERSION,
         node: app.engine.node.to_string(),
         started_at: app.started_at.to_string(),
@@ -128,16 +153,30 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         state_directory: root
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        verdict: verdict(&checks, &seen),
+        verdict: verdict(&checks, &seen, configuration.complaint()),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
         counts: seen.counts,
         poisoned_runs: seen.poisoned,
         pools: seen.pools,
         next_fires: next_fires(&book, now),
+        configuration,
         store: app.engine.store.stats().into(),
     };
     Ok(Json(Data { data }))
+}
+
+/// The verdict alone. A store that does not answer has one too.
+pub(super) async fn verdict_now(app: &App) -> String {
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    match app.engine.read(move |tx| look(tx, &book, now)).await {
+        Ok(seen) => verdict(
+            &health::checks(app),
+            &seen,
+            ConfigurationView::of(app).complaint(),
+        ),
+        Err(_) => "Not ready: the store does not answer.".to_owned(),
+    }
 }
 
 fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
@@ -180,6 +219,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         counts,
         poisoned: poisoned.collect(),
         pools,
+        nodes: nodes::all(rows)?,
     })
 }
 
@@ -246,7 +286,7 @@ fn next_fires(book: &Book, now: Millis) -> Vec<FireView> {
         .collect()
 }
 
-fn verdict(checks: &[health::Check], seen: &Seen) -> String {
+fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> String {
     let bad: Vec<&str> = checks
         .iter()
         .filter(|check| !check.ok)
@@ -267,6 +307,9 @@ fn verdict(checks: &[health::Check], seen: &Seen) -> String {
     }
     if !unreadable.is_empty() {
         return format!("Slot pools that cannot be read: {}.", unreadable.join(", "));
+    }
+    if let Some(complaint) = complaint {
+        return complaint;
     }
     if !seen.poisoned.is_empty() {
         return format!(
