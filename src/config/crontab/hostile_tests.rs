@@ -78,7 +78,7 @@ fn long_lines_and_many_lines() {
     assert_eq!(jobs, 1);
     assert!(drawn.contains("longer than 128 KiB"));
     let (_, drawn) = survive(&"60 * * * * x\n".repeat(100_000));
-    assert!(drawn.contains("more faults are not shown"));
+    assert!(drawn.contains("more findings are not shown"));
     let (_, drawn) = survive(&"0 5 * * * x\n".repeat(100_000));
     assert!(drawn.contains("at most 10000 jobs"));
     let (jobs, _) = survive(&"\n".repeat(1 << 20));
