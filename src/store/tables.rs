@@ -3,10 +3,12 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present,
-    PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
+    BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark, LiveAttempt, NodeRecord,
+    Number, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
+    WaitingRow,
 };
 use super::table::Table;
+use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
@@ -77,13 +79,29 @@ tables! {
     24 REMEMBERED_KEYS "remembered_keys" (TenantId, DigestKey) => Number;
     /// What each commit changed: the feed.
     25 CHANGES "changes" (u64) => FeedRow;
+    /// Which reports each configured job asks for; no row for none.
+    26 PUBLISHED_REPORTS "published_reports" (TenantId, JobName) => ReportWishes;
+    /// What outlives the runs of a configured job: since when it is known, its newest success.
+    27 JOB_MARKS "job_marks" (TenantId, JobName) => JobMark;
+    /// Reports that are owed, or were decided and are still shown with their run.
+    28 EFFECTS "effects" (TenantId, u64) => Effect;
+    /// Index: reports that are owed, in the order of their next try.
+    29 EFFECT_DUE "effect_due" (TenantId, Millis, u64) => EffectDueRow;
+    /// Index: reports that were delivered or given up, in the order of that.
+    30 EFFECT_DECIDED "effect_decided" (TenantId, Millis, u64) => Present;
+    /// Index: reports of a run.
+    31 RUN_EFFECTS "run_effects" (TenantId, RunId, u64) => Present;
+    /// How many reports wait or are dead, by state, target and job; the empty job is all jobs.
+    32 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
+    /// Limits of jobs that are passed now: (job, limit and run).
+    33 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::CHANGES.index, super::NAMES.len() - 1);
+        assert_eq!(super::BREACHES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

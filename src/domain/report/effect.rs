@@ -252,7 +252,11 @@ pub(crate) mod tests {
         };
         assert_eq!(reason, &format!("given up after {tries} tries in 24 hours: no"));
         assert_eq!(effect.facts.tails, Tails::default());
-        assert_eq!(effect.after(&Delivery::Done, now), effect, "what is decided stays");
+        assert_eq!(
+            effect.after(&Delivery::Done, now),
+            effect,
+            "what is decided stays"
+        );
     }
 
     #[test]

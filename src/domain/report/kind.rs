@@ -109,7 +109,10 @@ mod tests {
             serde_json::to_string(&wishes).unwrap(),
             r#"{"failure":["webhook"],"permanent_failure":["shell"]}"#
         );
-        assert_eq!(wishes.of(ReportKind::Failure).collect::<Vec<_>>(), [ReportTarget::Webhook]);
+        assert_eq!(
+            wishes.of(ReportKind::Failure).collect::<Vec<_>>(),
+            [ReportTarget::Webhook]
+        );
         assert_eq!(wishes.of(ReportKind::Late).count(), 0);
     }
 }

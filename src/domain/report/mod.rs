@@ -15,7 +15,7 @@ mod kind;
 mod route;
 mod template;
 
-pub use document::{Context, document, variables};
+pub use document::{Context, Document, document, variables};
 pub use effect::{Delivery, Effect, EffectState, Facts, LateFacts, Tails, backoff_ms};
 pub use kind::{ReportKind, ReportTarget, ReportWishes};
 pub use route::{Routes, RoutesOfKind, ShellRoute, Value, WebhookRoute};

@@ -1,8 +1,9 @@
 //! Moving a run: loads it with its step, folds one fact, writes both.
 
-use crate::domain::slots::entry::{EntryEvent, SlotEntry};
+use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::{self, Fact};
+use crate::engine::changes::report;
 use crate::store::rows::ReadyStep;
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::RunId;
@@ -66,7 +67,11 @@ pub fn withdraw(
         } else {
             Fact::Withdrawn(reason)
         };
-        advance(tx, &both, &fact, None)?;
+        let (run, _) = advance(tx, &both, &fact, None)?;
+        // Who cancels knows.
+        if !matches!(event, EntryEvent::Withdraw(reason::BY_OPERATOR)) {
+            report::ended_alone(tx, &run)?;
+        }
     }
     Ok(closed)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::definition::{CommandLine, ConcurrencyPolicy, Definition, SlotDemand};
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 
 /// A job under construction.
@@ -78,6 +78,7 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         slot_pools: slot_pools.iter().cloned().collect::<BTreeMap<_, _>>(),
         raise_immediately: false,
         locks_trusted: true,
+        notify: Notify::default(),
     }
 }
 
@@ -88,6 +89,7 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         version,
         digest: definition.digest(),
         schedule: None,
+        reports: Arc::default(),
     }
 }
 

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::jobs::{JobPlan, job, name, slot_pool_name, slot_pool_of};
 use super::stage::{Daemon, Rig, TENANT, by_hand, holder};
+use crate::domain::report::Tails;
 use crate::domain::slots::admission::Pause;
 use crate::domain::slots::entry::{EntryState, reason};
 use crate::domain::workflow::attempt::Outcome;
@@ -291,7 +292,7 @@ fn row_budget() {
         assert_eq!(rows, claimed, "{which}: claim, at most 8");
         let claim = passed.claimed.remove(0);
         let (holder, attempt) = (holder(&claim), rig.attempt(&claim, Outcome::Succeeded));
-        let (_, rows) = rig.counted(move |tx| complete::complete(tx, &holder, &attempt));
+        let (_, rows) = rig.counted(move |tx| complete::complete(tx, &holder, &attempt, &Tails::default()));
         assert_eq!(rows, completed, "{which}: complete, at most 8");
     }
     assert_eq!((counter(&rig, "next_entry"), counter(&rig, "next_fence")), (2, 3));
