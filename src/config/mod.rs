@@ -48,6 +48,8 @@ mod load_tests;
 #[cfg(test)]
 mod render_tests;
 #[cfg(test)]
+mod report_tests;
+#[cfg(test)]
 mod slot_pool_tests;
 
 pub use fault::{Fault, Place, Severity};

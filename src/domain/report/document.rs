@@ -237,12 +237,12 @@ mod tests {
         assert_eq!(
             document,
             serde_json::json!({
-                "type": "job.attempt.failed", "job": "nightly", "run_id": "run_01041040g2081040g208104081",
+                "type": "job.attempt.failed", "job": "nightly", "run_id": "run_01040g2081040g2081040g2081",
                 "attempt": 2, "outcome": "timed_out", "reason": "execution timeout of 1 s", "exit_code": -100,
                 "started_at": "1970-01-01T00:00:01.000Z", "ended_at": "1970-01-01T00:00:02.000Z",
                 "scheduled_at": "1970-01-01T00:00:00.000Z", "node": "n-1",
                 "url": "http://127.0.0.1:8470/api/runs/run_1",
-                "text": "Job nightly failed: execution timeout of 1 s (attempt 2 of run_01041040g2081040g208104081)",
+                "text": "Job nightly failed: execution timeout of 1 s (attempt 2 of run_01040g2081040g2081040g2081)",
                 "stdout_tail": "out\n", "stderr_tail": "",
             })
         );

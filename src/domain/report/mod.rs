@@ -16,6 +16,8 @@ mod route;
 mod template;
 
 pub use document::{Context, Document, document, variables};
+#[cfg(test)]
+pub(crate) use effect::tests::effect as sample_effect;
 pub use effect::{Delivery, Effect, EffectState, Facts, LateFacts, Tails, backoff_ms};
 pub use kind::{ReportKind, ReportTarget, ReportWishes};
 pub use route::{Routes, RoutesOfKind, ShellRoute, Value, WebhookRoute};

@@ -11,6 +11,8 @@ mod stage;
 mod crash_tests;
 mod fault_tests;
 mod fire_tests;
+mod late_tests;
 mod lease_tests;
 mod model_tests;
 mod queue_tests;
+mod report_tests;
