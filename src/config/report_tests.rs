@@ -107,74 +107,73 @@ fn check(keys: &str, expected: &str) {
     assert_eq!(found.len(), 1, "{keys}: {found:?}");
 }
 
+/// What stands in a webhook, and the fault.
+const FAULTY_WEBHOOKS: &[(&str, &str)] = &[
+    ("", "job 'j': report.webhook: url is missing"),
+    (
+        "url: ftp://x",
+        "job 'j': report.webhook: url must begin with http:// or https:// and name a host",
+    ),
+    ("url: 'http:///x'", "url must begin with"),
+    ("url: 'http://a b'", "url must begin with"),
+    ("url: {}", "give one of value, fromFile and fromEnvVar"),
+    (
+        "url: {value: a, fromFile: b}",
+        "give one of value, fromFile and fromEnvVar",
+    ),
+    ("url: 'http://x/${NONE}'", "variable `NONE` is not set"),
+    (
+        "url: http://x, secret: hunter2",
+        "report.webhook: secret: give fromFile or fromEnvVar [the secret itself must not stand in this file]",
+    ),
+    (
+        "url: http://x, secret: {}",
+        "report.webhook: secret: give fromFile or fromEnvVar",
+    ),
+    (
+        "url: http://x, headers: {Webhook-Id: a}",
+        "report.webhook: header 'Webhook-Id' is set by ductor",
+    ),
+    (
+        "url: http://x, headers: {'a b': a}",
+        "report.webhook: header 'a b' is no name of a header",
+    ),
+    (
+        "url: http://x, headers: {A: a, a: b}",
+        "report.webhook: header 'a' is given twice",
+    ),
+    ("url: http://x, headers: [a]", "must be a map"),
+    (
+        "url: http://x, method: PUT",
+        "'webhook.method' is not supported yet",
+    ),
+    (
+        "url: http://x, body: '${jb}'",
+        "report.webhook: `${…}` in a body must name a field of the report [did you mean `${job}`?]",
+    ),
+    (
+        "url: http://x, body: '${nothing_like_it}'",
+        "[the fields are type, job, run_id, attempt",
+    ),
+    (
+        "url: http://x, body: '{{name}}'",
+        "report.webhook: body is not JSON when its fields are filled in",
+    ),
+    (
+        "url: http://x, body: '{{name}}'",
+        "[fields are written `${reason}` here",
+    ),
+    (
+        "ulr: http://x, url: http://x",
+        "unknown key `ulr` in `webhook` [did you mean `url`?]",
+    ),
+];
+
 #[test]
 fn every_faulty_report_is_named_with_its_rule() {
     let webhook = |inner: &str| format!("onFailure: {{report: {{webhook: {{{inner}}}}}}}");
     let shell = |inner: &str| format!("onSuccess: {{report: {{shell: {{{inner}}}}}}}");
-    for (inner, expected) in [
-        ("", "job 'j': report.webhook: url is missing"),
-        (
-            "url: ftp://x",
-            "job 'j': report.webhook: url must begin with http:// or https:// and name a host",
-        ),
-        ("url: 'http:///x'", "url must begin with"),
-        ("url: 'http://a b'", "url must begin with"),
-        ("url: {}", "give one of value, fromFile and fromEnvVar"),
-        (
-            "url: {value: a, fromFile: b}",
-            "give one of value, fromFile and fromEnvVar",
-        ),
-        ("url: 'http://x/${NONE}'", "variable `NONE` is not set"),
-        (
-            "url: http://x, secret: hunter2",
-            "report.webhook: secret: give fromFile or fromEnvVar [the secret itself must not stand in this file]",
-        ),
-        (
-            "url: http://x, secret: {}",
-            "report.webhook: secret: give fromFile or fromEnvVar",
-        ),
-        (
-            "url: http://x, secret: {value: a}",
-            "unknown key `value` in `secret`",
-        ),
-        (
-            "url: http://x, headers: {Webhook-Id: a}",
-            "report.webhook: header 'Webhook-Id' is set by ductor",
-        ),
-        (
-            "url: http://x, headers: {'a b': a}",
-            "report.webhook: header 'a b' is no name of a header",
-        ),
-        (
-            "url: http://x, headers: {A: a, a: b}",
-            "report.webhook: header 'a' is given twice",
-        ),
-        ("url: http://x, headers: [a]", "must be a map"),
-        (
-            "url: http://x, method: PUT",
-            "'webhook.method' is not supported yet",
-        ),
-        (
-            "url: http://x, body: '${jb}'",
-            "report.webhook: `${…}` in a body must name a field of the report [did you mean `${job}`?]",
-        ),
-        (
-            "url: http://x, body: '${nothing_like_it}'",
-            "[the fields are type, job, run_id, attempt",
-        ),
-        (
-            "url: http://x, body: '{{name}}'",
-            "report.webhook: body is not JSON when its fields are filled in",
-        ),
-        (
-            "url: http://x, body: '{{name}}'",
-            "[fields are written `${reason}` here",
-        ),
-        (
-            "ulr: http://x, url: http://x",
-            "unknown key `ulr` in `webhook` [did you mean `url`?]",
-        ),
-    ] {
+    for (inner, expected) in FAULTY_WEBHOOKS {
         check(&webhook(inner), expected);
     }
     for (inner, expected) in [

@@ -15,9 +15,31 @@ use crate::words::limits;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// What a file can say of one target: nothing, that there is none, or where it is. A faulty one is dropped too: its fault
-/// is reported.
-type Layered<T> = Option<Option<T>>;
+/// What a file says of one target.
+#[derive(Clone, Default)]
+enum Layered<T> {
+    /// Nothing: what `defaults` say holds.
+    #[default]
+    Absent,
+    /// There is none. A faulty one counts as such: its fault is reported.
+    Dropped,
+    /// This one.
+    Set(T),
+}
+
+impl<T: Clone> Layered<T> {
+    fn of(found: Option<T>) -> Layered<T> {
+        found.map_or(Layered::Dropped, Layered::Set)
+    }
+
+    fn over(self, base: &Layered<T>) -> Option<T> {
+        match (self, base) {
+            (Layered::Set(own), _) => Some(own),
+            (Layered::Absent, Layered::Set(base)) => Some(base.clone()),
+            (Layered::Absent, Layered::Absent | Layered::Dropped) | (Layered::Dropped, _) => None,
+        }
+    }
+}
 
 /// The reports of one layer.
 #[derive(Clone, Default)]
@@ -51,13 +73,13 @@ impl ReportsLayer {
 impl ReportLayer {
     fn over(self, base: &ReportLayer) -> ReportConfig {
         ReportConfig {
-            webhook: self.webhook.or_else(|| base.webhook.clone()).flatten(),
-            shell: self.shell.or_else(|| base.shell.clone()).flatten(),
+            webhook: self.webhook.over(&base.webhook),
+            shell: self.shell.over(&base.shell),
         }
     }
 
     fn asks(&self) -> bool {
-        matches!(self.webhook, Some(Some(_))) || matches!(self.shell, Some(Some(_)))
+        matches!(self.webhook, Layered::Set(_)) || matches!(self.shell, Layered::Set(_))
     }
 }
 
@@ -102,31 +124,30 @@ impl LayerReader<'_, '_> {
         if let Some(field) = failure {
             layer.on_failure = self.report(&field, "onFailure.report.");
         }
-        let hooks = [
-            ("onPermanentFailure", Section::OnPermanentFailure),
-            ("onSuccess", Section::OnSuccess),
-            ("onLate", Section::OnLate),
-        ];
-        for (word, section) in hooks {
-            let Some(hook) = fields.get(word) else { continue };
-            let Some(inner) = self.reading.fields(&hook.node, section) else {
-                continue;
-            };
-            let inner = inner.with_subject(self.subject).with_path(&format!("{word}."));
-            let Some(field) = inner.get("report") else {
-                continue;
-            };
-            let report = self.report(&field, &format!("{word}.report."));
-            match section {
-                Section::OnPermanentFailure => layer.on_permanent_failure = report,
-                Section::OnSuccess => layer.on_success = report,
-                _ => {
-                    layer.late_at = report.asks().then(|| hook.key_at.clone());
-                    layer.on_late = report;
-                }
-            }
-        }
+        layer.on_permanent_failure = self
+            .hook(fields, "onPermanentFailure", Section::OnPermanentFailure)
+            .0;
+        layer.on_success = self.hook(fields, "onSuccess", Section::OnSuccess).0;
+        let (late, at) = self.hook(fields, "onLate", Section::OnLate);
+        layer.late_at = at.filter(|_| late.asks());
+        layer.on_late = late;
         layer
+    }
+
+    /// What stands under a hook, and where the hook does.
+    fn hook(&mut self, fields: &Fields, word: &str, section: Section) -> (ReportLayer, Option<Place>) {
+        let Some(hook) = fields.get(word) else {
+            return Default::default();
+        };
+        let Some(inner) = self.reading.fields(&hook.node, section) else {
+            return Default::default();
+        };
+        let inner = inner.with_subject(self.subject).with_path(&format!("{word}."));
+        let Some(field) = inner.get("report") else {
+            return Default::default();
+        };
+        let report = self.report(&field, &format!("{word}.report."));
+        (report, Some(hook.key_at))
     }
 
     fn report(&mut self, field: &Field, path: &str) -> ReportLayer {
@@ -137,14 +158,14 @@ impl LayerReader<'_, '_> {
         let fields = fields.with_subject(self.subject).with_path(path);
         // A bare `webhook:` drops that of `defaults`.
         if let Some(field) = fields.get("webhook") {
-            layer.webhook = Some(if field.node.is_null() {
+            layer.webhook = Layered::of(if field.node.is_null() {
                 None
             } else {
                 self.webhook(&field, &format!("{path}webhook."))
             });
         }
         if let Some(field) = fields.get("shell") {
-            layer.shell = Some(if field.node.is_null() {
+            layer.shell = Layered::of(if field.node.is_null() {
                 None
             } else {
                 self.shell_report(&field, &format!("{path}shell."))

@@ -245,7 +245,7 @@ fn local_url(listen: SocketAddr) -> Option<String> {
     let host = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        other => other,
+        other @ (IpAddr::V4(_) | IpAddr::V6(_)) => other,
     };
     (listen.port() != 0).then(|| format!("http://{}", SocketAddr::new(host, listen.port())))
 }

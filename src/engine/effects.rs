@@ -125,9 +125,9 @@ fn choose(
     if room == 0 {
         return Ok(found);
     }
-    let (due, next) = deliver::due(rows, now)?;
-    found.next = next;
-    for (seq, row) in due {
+    let due = deliver::due(rows, now)?;
+    found.next = due.next;
+    for (seq, row) in due.now {
         if under_way.iter().any(|(other, _, _)| *other == seq) {
             continue;
         }
@@ -171,7 +171,7 @@ async fn deliver_one(engine: &Engine, outbound: &Outbound, effect: Effect) {
             Ok(after) => break after,
             // Until it is written the report counts as owed: trying to write is better than sending it again.
             Err(error) => {
-                tracing::debug!(cause = %error, "what became of a report could not be written; retrying")
+                tracing::debug!(cause = %error, "what became of a report could not be written; retrying");
             }
         }
         tokio::time::sleep(WRITE_PAUSE).await;
@@ -189,7 +189,7 @@ fn log(effect: &Effect) {
             last_error: Some(why),
             ..
         } => {
-            tracing::warn!(job = %job, "Job {job}: its {key} {target} report failed and is tried again: {why}")
+            tracing::warn!(job = %job, "Job {job}: its {key} {target} report failed and is tried again: {why}");
         }
         EffectState::Dead { reason, .. } => {
             tracing::error!(job = %job, "Job {job}: its {key} {target} report is given up: {reason}");

@@ -270,9 +270,12 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
 }
 
 fn tails_of(step: &CommandStep, saved: &SavedLines) -> Tails {
-    let tail = |captured: bool, stream| match captured {
-        true => saved.tail_text(stream, limits::REPORT_TAIL_BYTES_MAX),
-        false => String::new(),
+    let tail = |captured: bool, stream| {
+        if captured {
+            saved.tail_text(stream, limits::REPORT_TAIL_BYTES_MAX)
+        } else {
+            String::new()
+        }
     };
     Tails {
         stdout: tail(step.capture_stdout, Stream::Stdout),

@@ -118,90 +118,96 @@ fn sentence(effect: &Effect) -> String {
 /// The variables of a report's command: ours, and those that scripts written for yacron and cronstable expect.
 pub fn variables(effect: &Effect, context: &Context) -> Vec<(String, String)> {
     let document = document(effect, context);
-    let number = |number: Option<i64>| number.map_or_else(String::new, |number| number.to_string());
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let exit_code = number(document.exit_code.map(i64::from));
+    let mut found = prefixed("DUCTOR_REPORT_", own(effect, &document));
+    let known = known(effect, context, &document);
+    found.extend(prefixed("YACRON_", known.clone()));
+    found.extend(prefixed("CRONSTABLE_", known));
+    found.extend(prefixed("CRONSTABLE_", newer(&document)));
+    found
+}
+
+type Pairs = Vec<(&'static str, String)>;
+
+/// A variable cannot hold a NUL, and what a command prints can.
+fn prefixed(prefix: &str, pairs: Pairs) -> Vec<(String, String)> {
+    pairs
+        .into_iter()
+        .map(|(key, value)| (format!("{prefix}{key}"), value.replace('\0', "\u{fffd}")))
+        .collect()
+}
+
+/// Nothing is the empty text.
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn own(effect: &Effect, document: &Document) -> Pairs {
     let late = document.late.as_ref();
-    let seconds = |seconds: Option<u64>| seconds.map_or_else(String::new, |seconds| seconds.to_string());
-    let check = late.map_or("", |late| late.check).to_owned();
-    let limit = seconds(late.map(|late| late.limit_seconds));
-    let observed = seconds(late.map(|late| late.observed_seconds));
-    let last_success = late
-        .and_then(|late| late.last_success_at.clone())
-        .unwrap_or_default();
-    let mut pairs = vec![
-        ("DUCTOR_REPORT_TYPE", document.r#type.to_owned()),
-        ("DUCTOR_REPORT_ID", effect.id.to_string()),
-        ("DUCTOR_REPORT_JOB", document.job.clone()),
-        ("DUCTOR_REPORT_RUN_ID", text(&document.run_id)),
-        ("DUCTOR_REPORT_ATTEMPT", number(document.attempt.map(i64::from))),
-        ("DUCTOR_REPORT_OUTCOME", document.outcome.to_owned()),
-        ("DUCTOR_REPORT_REASON", text(&document.reason)),
-        ("DUCTOR_REPORT_EXIT_CODE", exit_code.clone()),
-        ("DUCTOR_REPORT_STARTED_AT", text(&document.started_at)),
-        ("DUCTOR_REPORT_ENDED_AT", text(&document.ended_at)),
-        ("DUCTOR_REPORT_SCHEDULED_AT", text(&document.scheduled_at)),
-        ("DUCTOR_REPORT_NODE", text(&document.node)),
-        ("DUCTOR_REPORT_URL", text(&document.url)),
-        ("DUCTOR_REPORT_TEXT", document.text.clone()),
-        ("DUCTOR_REPORT_STDOUT_TAIL", document.stdout_tail.clone()),
-        ("DUCTOR_REPORT_STDERR_TAIL", document.stderr_tail.clone()),
-        ("DUCTOR_REPORT_LATE_CHECK", check.clone()),
-        ("DUCTOR_REPORT_LATE_LIMIT_SECONDS", limit.clone()),
-        ("DUCTOR_REPORT_LATE_OBSERVED_SECONDS", observed.clone()),
-        ("DUCTOR_REPORT_LAST_SUCCESS_AT", last_success.clone()),
-    ];
-    let failed = if effect.kind == ReportKind::Success {
-        "0"
-    } else {
-        "1"
-    };
-    let cut = |tail: &str| {
-        // A tail is cut at a character, which has at most four bytes.
-        let is_cut = tail.len() + 4 > limits::REPORT_TAIL_BYTES_MAX;
-        u8::from(is_cut).to_string()
-    };
-    let known = [
-        ("FAIL_REASON", text(&document.reason)),
-        ("FAILED", failed.to_owned()),
+    vec![
+        ("TYPE", document.r#type.to_owned()),
+        ("ID", effect.id.to_string()),
+        ("JOB", document.job.clone()),
+        ("RUN_ID", text(document.run_id.as_ref())),
+        ("ATTEMPT", text(document.attempt)),
+        ("OUTCOME", document.outcome.to_owned()),
+        ("REASON", text(document.reason.as_ref())),
+        ("EXIT_CODE", text(document.exit_code)),
+        ("STARTED_AT", text(document.started_at.as_ref())),
+        ("ENDED_AT", text(document.ended_at.as_ref())),
+        ("SCHEDULED_AT", text(document.scheduled_at.as_ref())),
+        ("NODE", text(document.node.as_ref())),
+        ("URL", text(document.url.as_ref())),
+        ("TEXT", document.text.clone()),
+        ("STDOUT_TAIL", document.stdout_tail.clone()),
+        ("STDERR_TAIL", document.stderr_tail.clone()),
+        ("LATE_CHECK", text(late.map(|late| late.check))),
+        ("LATE_LIMIT_SECONDS", text(late.map(|late| late.limit_seconds))),
+        (
+            "LATE_OBSERVED_SECONDS",
+            text(late.map(|late| late.observed_seconds)),
+        ),
+        (
+            "LAST_SUCCESS_AT",
+            text(late.and_then(|late| late.last_success_at.as_ref())),
+        ),
+    ]
+}
+
+fn known(effect: &Effect, context: &Context, document: &Document) -> Pairs {
+    let has_failed = effect.kind != ReportKind::Success;
+    // A tail is cut at a character, which has at most four bytes.
+    let is_cut = |tail: &str| u8::from(tail.len() + 4 > limits::REPORT_TAIL_BYTES_MAX).to_string();
+    vec![
+        ("FAIL_REASON", text(document.reason.as_ref())),
+        ("FAILED", u8::from(has_failed).to_string()),
         ("JOB_NAME", document.job.clone()),
         ("JOB_COMMAND", context.command.clone()),
         ("JOB_SCHEDULE", context.schedule.clone()),
-        ("RETCODE", exit_code),
+        ("RETCODE", text(document.exit_code)),
         ("STDERR", document.stderr_tail.clone()),
         ("STDOUT", document.stdout_tail.clone()),
-        ("STDERR_TRUNCATED", cut(&document.stderr_tail)),
-        ("STDOUT_TRUNCATED", cut(&document.stdout_tail)),
-    ];
-    let newer = [
-        ("HOST", text(&document.node)),
-        ("RUN_ID", text(&document.run_id)),
-        ("STARTED_AT", text(&document.started_at)),
-        ("SLA_CHECK", check),
-        ("SLA_THRESHOLD_SECONDS", limit),
-        ("SLA_OBSERVED_SECONDS", observed),
-        ("LAST_SUCCESS_AT", last_success),
-    ];
-    let mut found: Vec<(String, String)> = pairs
-        .drain(..)
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect();
-    for (prefix, pairs) in [
-        ("YACRON_", &known[..]),
-        ("CRONSTABLE_", &known[..]),
-        ("CRONSTABLE_", &newer[..]),
-    ] {
-        found.extend(
-            pairs
-                .iter()
-                .map(|(key, value)| (format!("{prefix}{key}"), value.clone())),
-        );
-    }
-    // A variable cannot hold a NUL, and what a command prints can.
-    found
-        .into_iter()
-        .map(|(key, value)| (key, value.replace('\0', "\u{fffd}")))
-        .collect()
+        ("STDERR_TRUNCATED", is_cut(&document.stderr_tail)),
+        ("STDOUT_TRUNCATED", is_cut(&document.stdout_tail)),
+    ]
+}
+
+fn newer(document: &Document) -> Pairs {
+    let late = document.late.as_ref();
+    vec![
+        ("HOST", text(document.node.as_ref())),
+        ("RUN_ID", text(document.run_id.as_ref())),
+        ("STARTED_AT", text(document.started_at.as_ref())),
+        ("SLA_CHECK", text(late.map(|late| late.check))),
+        ("SLA_THRESHOLD_SECONDS", text(late.map(|late| late.limit_seconds))),
+        (
+            "SLA_OBSERVED_SECONDS",
+            text(late.map(|late| late.observed_seconds)),
+        ),
+        (
+            "LAST_SUCCESS_AT",
+            text(late.and_then(|late| late.last_success_at.as_ref())),
+        ),
+    ]
 }
 
 #[cfg(test)]

@@ -10,23 +10,30 @@ use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
-/// What is due at `now`, the longest due first, as (seq, row); and when the next one is.
-pub fn due(
-    rows: &mut impl Rows,
-    now: Millis,
-) -> Result<(Vec<(u64, EffectDueRow)>, Option<Millis>), StoreError> {
-    let mut found = Vec::new();
+/// What a look at the deliveries finds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Due {
+    /// What is due, the longest due first, with its `seq`.
+    pub now: Vec<(u64, EffectDueRow)>,
+    /// When the next one is that is not due yet.
+    pub next: Option<Millis>,
+}
+
+/// What is due at `now`.
+pub fn due(rows: &mut impl Rows, now: Millis) -> Result<Due, StoreError> {
+    let mut due = Due::default();
     // What waits is bounded, and a receiver that hangs must not hide the others behind it.
     for each in rows.scan_each(&EFFECT_DUE, &(TENANT,), None, usize::MAX)? {
         let Ok(((_, at, seq), row)) = each.row else {
             continue;
         };
         if at > now {
-            return Ok((found, Some(at)));
+            due.next = Some(at);
+            break;
         }
-        found.push((seq, row));
+        due.now.push((seq, row));
     }
-    Ok((found, None))
+    Ok(due)
 }
 
 /// Writes what became of a try; the effect as it is now, or `None` if it is gone or was decided before.

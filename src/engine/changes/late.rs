@@ -232,9 +232,8 @@ fn has_begun(run: &Run) -> bool {
 fn of_pending(run: &Run) -> Fate {
     match &run.state {
         RunState::Skipped { reason, .. } if reason == reason::BY_OPERATOR => Fate::Excused,
-        RunState::Skipped { reason, .. } => Fate::Skipped(reason.clone()),
+        RunState::Skipped { reason, .. } | RunState::Failed { reason, .. } => Fate::Skipped(reason.clone()),
         RunState::Cancelled { .. } => Fate::Excused,
-        RunState::Failed { reason, .. } => Fate::Skipped(reason.clone()),
         RunState::Pending | RunState::Running { .. } | RunState::Succeeded { .. } => Fate::Waits,
     }
 }

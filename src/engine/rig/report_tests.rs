@@ -227,7 +227,7 @@ fn a_delivery_is_written_once_and_shown_with_its_run() {
     rig.start("a");
     let run = rig.claim().run.id;
     let seq = waiting_of(&rig, Some(run));
-    let due = |now: Millis| rig.read(|tx| deliver::due(tx, now)).0.len();
+    let due = |now: Millis| rig.read(|tx| deliver::due(tx, now)).now.len();
     assert_eq!(due(rig.wall()), 1);
     assert_eq!(
         settled(&rig, seq, Delivery::Failed("no".to_owned())),
