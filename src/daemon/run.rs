@@ -5,10 +5,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::open::Daemon;
+use super::reload::Reloader;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::effects::Courier;
+use crate::engine::follow_ups::FollowUps;
 use crate::engine::heartbeat::Heartbeats;
 use crate::engine::hunt::Hunter;
 use crate::engine::lateness::Lateness;
@@ -39,13 +40,14 @@ pub enum Drained {
 }
 
 impl Loops {
-    pub(super) fn start(daemon: &Daemon) -> Loops {
-        let engine = daemon.engine.clone();
+    pub(super) fn start(engine: &Engine, reloader: &Reloader) -> Loops {
+        let engine = engine.clone();
         let dispatcher = Dispatcher::new(engine.clone());
         let unreadable = dispatcher.unreadable();
         let mut tasks = JoinSet::new();
         tasks.spawn(dispatcher.run());
         tasks.spawn(Scheduler::new(engine.clone()).run());
+        tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
         tasks.spawn(Lateness::new(engine.clone()).run());
         engine.pulse.scheduler_turns(engine.now());
@@ -54,7 +56,7 @@ impl Loops {
         drop(tokio::spawn(Heartbeats::new(engine.clone()).run()));
         let finish = CancellationToken::new();
         let courier = tokio::spawn(Courier::new(engine.clone()).run(finish.clone()));
-        let retention = Retention::new(engine.clone(), daemon.keep());
+        let retention = Retention::new(engine.clone(), reloader.follow_keep());
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());

@@ -5,7 +5,7 @@ use crate::domain::schedule::{ParseOptions, Schedule};
 
 /// The product's schedules, as the configuration sees them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Schedules;
+pub(super) struct Schedules;
 
 impl ScheduleCheck for Schedules {
     fn check(
@@ -22,11 +22,6 @@ impl ScheduleCheck for Schedules {
             job_name,
         };
         match Schedule::parse(text, options) {
-            Ok(schedule) if schedule.is_reboot() => Err(ScheduleFault {
-                message: "`@reboot` is not supported yet".to_owned(),
-                column: Some(0),
-                length: text.chars().count(),
-            }),
             Ok(_) => Ok(()),
             Err(error) => Err(ScheduleFault {
                 message: error.message,

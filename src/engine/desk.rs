@@ -33,6 +33,8 @@ pub struct ManualStart {
     pub entry: EntryId,
     /// What to remember under an idempotency key.
     pub remember: Option<Remembered>,
+    /// Failed attempts are followed by others, by the job's own rules.
+    pub retries: bool,
 }
 
 /// Starts a job.
@@ -55,6 +57,8 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         node: Some(engine.node.clone()),
         run: wish.run,
         entry: wish.entry,
+        retries: wish.retries,
+        boot: None,
         remember: wish.remember,
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
@@ -71,6 +75,8 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
             | Started::KeyReused
             | Started::AlreadyFired
             | Started::Paused
+            | Started::LastFailed
+            | Started::TooLate
             | Started::Refused(_)
             | Started::StillRunning => Passed::default(),
         };
@@ -93,6 +99,8 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         | Started::KeyReused
         | Started::AlreadyFired
         | Started::Paused
+        | Started::LastFailed
+        | Started::TooLate
         | Started::StillRunning => {}
     }
     Ok(started)

@@ -11,6 +11,7 @@ pub mod core;
 pub mod desk;
 pub mod dispatch;
 pub mod effects;
+pub mod follow_ups;
 pub mod heartbeat;
 pub mod hunt;
 pub mod lateness;

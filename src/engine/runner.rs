@@ -248,6 +248,8 @@ impl Runner {
         self.engine.report_wake.notify_one();
         if let Some(run) = recorded {
             self.count(&attempt, &run);
+            // A retry may be due soon, and a caught-up run gives way to the next one.
+            self.engine.wake_follow_ups.notify_one();
         }
     }
 

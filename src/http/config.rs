@@ -1,19 +1,25 @@
-//! `GET /api/config`: the configuration in force, without the values of variables.
+//! `GET /api/config`: the configuration in force, without the values of variables. `POST /api/config:reload`: another one.
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
-use serde_json::Value;
+use axum::http::StatusCode;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::app::App;
 use super::error::Problem;
+use super::input;
 use super::runs::Data;
+use crate::config::Fault;
+use crate::daemon::{Difference, Rejected, ReloadError, SettingChange};
 
 /// What stands in place of a value.
 const HIDDEN: &str = "(hidden)";
 
 /// The configuration.
 pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Problem> {
-    let plain = serde_json::to_value(app.config.as_ref());
+    let plain = serde_json::to_value(app.config().as_ref());
     let mut data = plain.map_err(|error| {
         tracing::error!(cause = %error, "the configuration has no JSON");
         Problem::new(
@@ -23,6 +29,103 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Pr
     })?;
     hide_values(&mut data);
     Ok(Json(Data { data }))
+}
+
+/// A reload that is in force.
+#[derive(Debug, Serialize)]
+pub(super) struct ReloadedView {
+    #[serde(flatten)]
+    difference: Difference,
+    cancelled_entries: usize,
+    warnings: Vec<Value>,
+}
+
+/// Reads all files and puts them in force, or changes nothing and says why.
+pub(super) async fn reload(State(app): State<App>, body: Bytes) -> Result<Json<Data<ReloadedView>>, Problem> {
+    let (_, faults) = input::object(&body, &[])?;
+    if !faults.is_empty() {
+        return Err(Problem::invalid(faults));
+    }
+    match app.reloader.reload().await {
+        Ok(reloaded) => Ok(Json(Data {
+            data: ReloadedView {
+                difference: reloaded.difference,
+                cancelled_entries: reloaded.cancelled_entries,
+                warnings: reloaded.warnings.iter().map(fault_view).collect(),
+            },
+        })),
+        Err(error) => Err(refusal(&error)),
+    }
+}
+
+fn refusal(error: &ReloadError) -> Problem {
+    match error {
+        ReloadError::Rejected(rejected) => {
+            let errors: Vec<Value> = rejected.faults.iter().map(fault_view).collect();
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+                .member("errors", errors)
+                .member("rendered", rejected.rendered.clone())
+        }
+        ReloadError::Store | ReloadError::Draining => {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        }
+    }
+}
+
+/// A fault in the form of all errors; its pointer is a place in a file.
+fn fault_view(fault: &Fault) -> Value {
+    json!({
+        "pointer": fault.at.to_string(), "code": fault.code, "detail": fault.message, "help": fault.help,
+        "severity": fault.severity, "file": &*fault.at.file, "line": fault.at.line, "column": fault.at.column,
+    })
+}
+
+/// What `/api/status` says about the configuration; the dashboard makes a banner of `rejected`.
+#[derive(Debug, Serialize)]
+pub(super) struct ConfigurationView {
+    since: String,
+    warnings: Vec<Value>,
+    needs_restart: Vec<SettingChange>,
+    rejected: Option<RejectedView>,
+}
+
+/// A reload that changed nothing.
+#[derive(Debug, Serialize)]
+struct RejectedView {
+    since: String,
+    at: String,
+    errors: Vec<Value>,
+    rendered: String,
+}
+
+impl ConfigurationView {
+    pub(super) fn of(app: &App) -> ConfigurationView {
+        let standing = app.reloader.standing();
+        let rejected = |rejected: Rejected| RejectedView {
+            since: rejected.since.to_string(),
+            at: rejected.at.to_string(),
+            errors: rejected.faults.iter().map(fault_view).collect(),
+            rendered: rejected.rendered,
+        };
+        ConfigurationView {
+            since: standing.since.to_string(),
+            warnings: standing.warnings.iter().map(fault_view).collect(),
+            needs_restart: standing.needs_restart,
+            rejected: standing.rejected.map(rejected),
+        }
+    }
+
+    /// A sentence for the verdict, if the last reload changed nothing.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let rejected = self.rejected.as_ref()?;
+        let count = match rejected.errors.len() {
+            1 => "1 fault".to_owned(),
+            many => format!("{many} faults"),
+        };
+        Some(format!(
+            "The last reload was rejected ({count}); the configuration before it stays in force."
+        ))
+    }
 }
 
 /// Variables carry secrets; their names do not.

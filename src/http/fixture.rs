@@ -1,7 +1,7 @@
 //! The face over a real store in a folder of its own: an engine without loops, invented processes, a clock set by hand.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use tower::ServiceExt;
 
 use super::app::App;
 use super::router::router;
-use crate::config::Config;
+use crate::config::{Config, Fault, Place as ConfigPlace, Sources};
+use crate::daemon::{Loaded, Reloader, Unusable};
 use crate::domain::report::Tails;
 use crate::domain::schedule::{ParseOptions, Schedule};
 use crate::domain::slots::claim::{ClockId, Place, ProcessRef};
@@ -100,6 +101,27 @@ pub(super) fn pool(name: &str) -> SlotPoolName {
     SlotPoolName::new(name).unwrap()
 }
 
+/// A reloader that has no file; whoever wants to reload brings a reader of his own.
+fn reloader_of(engine: &Engine, config: Config) -> Reloader {
+    let loaded = Loaded {
+        config,
+        warnings: Vec::new(),
+        sources: Sources::default(),
+    };
+    let read = Box::new(|| {
+        let fault = Fault::error(
+            "config/unreadable",
+            &ConfigPlace::whole("none.yaml"),
+            "there is no file",
+        );
+        Err(Unusable {
+            faults: vec![fault],
+            sources: Sources::default(),
+        })
+    });
+    Reloader::new(engine, loaded, Path::new(""), read)
+}
+
 impl Face {
     pub(super) async fn new() -> Face {
         Face::with(Config::default()).await
@@ -167,7 +189,8 @@ impl Face {
         };
         let engine = Engine::new(parts);
         let unreadable = Dispatcher::new(engine.clone()).unreadable();
-        let app = App::new(&engine, unreadable, &config, ADDRESS.parse().unwrap());
+        let reloader = reloader_of(&engine, config);
+        let app = App::new(&engine, unreadable, &reloader, ADDRESS.parse().unwrap());
         Face {
             router: router(app.clone()),
             app,

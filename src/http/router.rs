@@ -44,6 +44,7 @@ pub fn router(app: App) -> Router {
         // The daemon.
         .route("/api/status", get(status::show))
         .route("/api/config", get(config::show))
+        .route("/api/config/~reload", post(config::reload))
         .route("/api/nodes", get(nodes::list))
         .route("/api/store/check", get(store_check::run))
         .route("/livez", get(health::live))

@@ -49,8 +49,19 @@ pub(super) struct RunView {
 #[derive(Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum TriggerView {
-    Schedule { scheduled_at: String },
-    Manual { principal: String },
+    Schedule {
+        scheduled_at: String,
+    },
+    Manual {
+        principal: String,
+    },
+    #[serde(rename = "catchup")]
+    CatchUp {
+        scheduled_at: String,
+    },
+    Boot {
+        scheduled_at: String,
+    },
 }
 
 impl RunView {
@@ -67,6 +78,12 @@ impl RunView {
                 },
                 Trigger::Manual { principal } => TriggerView::Manual {
                     principal: principal.clone(),
+                },
+                Trigger::CatchUp { instant } => TriggerView::CatchUp {
+                    scheduled_at: instant.to_string(),
+                },
+                Trigger::Boot { instant } => TriggerView::Boot {
+                    scheduled_at: instant.to_string(),
                 },
             },
             node: run.node.as_ref().map(ToString::to_string),
@@ -155,6 +172,8 @@ struct StepView {
     reason: Option<String>,
     attempt: u32,
     deaths: u32,
+    /// When the next attempt of a failed step is due.
+    retry_at: Option<String>,
     queue_id: Option<String>,
     live: Option<LiveView>,
     attempts: Vec<AttemptView>,
@@ -288,6 +307,7 @@ fn step_view(
         } => entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string()),
         StepPhase::Running { entry: None, .. }
         | StepPhase::Ready { .. }
+        | StepPhase::Retrying { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
@@ -299,6 +319,10 @@ fn step_view(
         reason: state.phase.reason().map(str::to_owned),
         attempt: state.attempt,
         deaths: state.deaths,
+        retry_at: match &state.phase {
+            StepPhase::Retrying { due, .. } => Some(due.to_string()),
+            _ => None,
+        },
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
         attempts: ended
@@ -361,6 +385,16 @@ fn waiting(
             }))
         }
         StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, (now, placed)),
+        StepPhase::Retrying { due, reason, refused } => {
+            let retry = step.attempt.saturating_sub(1);
+            Ok(Some(plain(
+                "retry",
+                match refused {
+                    Some(why) => format!("Retry {retry} waits for pool admission: {why}"),
+                    None => format!("Retry {retry} starts at {due}; the last attempt: {reason}"),
+                },
+            )))
+        }
         StepPhase::Running { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }

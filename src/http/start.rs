@@ -62,6 +62,7 @@ async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Resul
     }
     let key = input::idempotency_key(headers)?;
     let fields = checked_fields(body)?;
+    let retries = fields.get("retries") == Some(&Value::Bool(true));
     let ticket = key.map(|key| Ticket::new(&known, &key, fields));
     if !known.job.definition.enabled {
         return match ticket {
@@ -79,6 +80,7 @@ async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Resul
         run,
         entry,
         remember,
+        retries,
     };
     match desk::start_job(&app.engine, wish).await? {
         Started::Queued { entry, run } => Ok(accepted(&known, Some(entry), run)),
@@ -90,17 +92,16 @@ async fn begin(app: &App, name: &str, headers: &HeaderMap, body: &[u8]) -> Resul
             let sentence = format!("job '{name}' is still running and its concurrencyPolicy is Forbid");
             Err(Problem::forbidden_by_state(sentence))
         }
-        Started::AlreadyFired | Started::Paused => unreachable!("a start by hand has no due moment"),
+        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => {
+            unreachable!("a start by hand has no due moment")
+        }
     }
 }
 
 fn checked_fields(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     let (fields, mut faults) = input::object(body, &["retries"])?;
     match fields.get("retries") {
-        None | Some(Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => {
-            faults.push(input::fault("retries", "unsupported", "is not supported yet"));
-        }
+        None | Some(Value::Bool(_)) => {}
         Some(_) => faults.push(input::fault("retries", "type", "must be true or false")),
     }
     if faults.is_empty() {

@@ -28,6 +28,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper_util", &["src/http/"]),
     ("reqwest", &["src/cli/", "src/worker/outbound/"]),
     ("rustix", &["src/os/"]),
+    ("sd_notify", &["src/os/"]),
     ("serde_saphyr", &["src/config/"]),
     ("strsim", &["src/config/", "src/domain/schedule/", "src/http/"]),
     ("tower", &["src/http/"]),

@@ -8,7 +8,7 @@ use crate::domain::workflow::run::{Run, RunState};
 use crate::engine::book::{Book, BookJob};
 use crate::engine::changes::{head, report};
 use crate::store::rows::{BreachRow, Fire, JobMark};
-use crate::store::tables::{BREACHES, DEFINITIONS, FIRES, JOB_MARKS, JOB_RUNS};
+use crate::store::tables::{BREACHES, DEFINITIONS, FIRES, JOB_MARKS, JOB_RUNS, OWED};
 use crate::store::{Abort, Rows, StoreError, Tx, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -205,17 +205,26 @@ fn due_fire(
 
 fn fate_of(rows: &mut impl Rows, name: &JobName, due: Millis) -> Result<Fate, StoreError> {
     let fires = rows.scan(&FIRES, &(TENANT, name.clone(), due), None, limits::PAGE_MAX)?;
-    let mut fate = Fate::Unknown;
+    let owed = rows.scan(&OWED, &(TENANT, name.clone(), due), None, 1)?;
+    let mut fate = if owed.is_empty() {
+        Fate::Unknown
+    } else {
+        Fate::Waits
+    };
     for (_, fire) in fires {
         match fire {
-            Fire::Run(id) => match runs::by_id(rows, id)? {
+            Fire::Run(id) | Fire::CaughtUp(id) => match runs::by_id(rows, id)? {
                 Some(run) if has_begun(&run) => return Ok(Fate::Started),
                 Some(run) => fate = of_pending(&run),
                 // Its run was ended and cleared away.
                 None => return Ok(Fate::Started),
             },
-            Fire::Skipped { reason, .. } if WANTED.contains(&reason.as_str()) => return Ok(Fate::Excused),
-            Fire::Skipped { reason, .. } => fate = Fate::Skipped(reason),
+            Fire::Skipped { reason, .. } | Fire::Withdrawn { reason, .. } => {
+                if WANTED.contains(&reason.as_str()) {
+                    return Ok(Fate::Excused);
+                }
+                fate = Fate::Skipped(reason);
+            }
         }
     }
     if fate != Fate::Waits && started_since(rows, name, due)? {

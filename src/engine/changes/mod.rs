@@ -7,6 +7,7 @@
 
 pub mod advance;
 pub mod cancel;
+pub mod catch_up;
 pub mod claim;
 pub mod complete;
 pub mod deliver;
@@ -14,10 +15,12 @@ pub mod head;
 pub mod late;
 pub mod maintain;
 pub mod nodes;
+pub mod outdated;
 pub mod pause;
 pub mod publish;
 pub mod renew;
 pub mod report;
 pub mod retire;
+pub mod retry;
 pub mod settle;
 pub mod start;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::workflow::definition::Definition;
 use crate::engine::book::BookSlots;
-use crate::engine::changes::report;
+use crate::engine::changes::{catch_up, report};
 use crate::store::rows::{DefinitionRecord, PublishedJob, PublishedSlotPool};
 use crate::store::tables::{DEFINITIONS, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS};
 use crate::store::{Abort, Rows, Tx};
@@ -31,6 +31,7 @@ pub fn publish(
         if !known.contains(&name) {
             tx.remove(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
             report::unpublish(tx, &name)?;
+            catch_up::forget(tx, &name)?;
             tx.tell("config.job.removed", &name, 0, None);
         }
     }

@@ -4,6 +4,7 @@
 
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, EffectState, Facts, LateFacts, ReportKind, ReportTarget, Tails};
+use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::run::{Run, RunState};
@@ -77,22 +78,62 @@ pub fn attempt_ended(
     Ok(())
 }
 
-/// A run may have ended without an attempt that ended with it: its daemons died, or its retry cannot start any more.
+/// A run whose step will not start any more has failed if it had begun. Who cancelled it knows, and a job that has
+/// recovered meanwhile is nobody's trouble.
+pub fn withdrawn(tx: &mut Tx<'_>, run: &Run, why: &str) -> Result<(), StoreError> {
+    if [
+        reason::BY_OPERATOR,
+        reason::RETRY_CANCELLED,
+        reason::RETRY_SUCCEEDED,
+    ]
+    .contains(&why)
+    {
+        return Ok(());
+    }
+    ended_alone(tx, run)
+}
+
+/// A run has ended without an attempt that ended with it: its daemons died, or its next attempt cannot start.
 pub fn ended_alone(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
     let Some(kind) = kind_of_end(&run.state) else {
         return Ok(());
     };
-    let facts = Facts {
-        reason: run.state.reason().map(str::to_owned),
-        scheduled_at: run.trigger.scheduled_at(),
-        ..Facts::default()
+    let why = run.state.reason().map(str::to_owned);
+    let last = last_failure(tx, run.id)?;
+    let facts = match last.clone() {
+        Some((number, attempt)) => Facts {
+            attempt: Some(number),
+            outcome: Some(attempt.outcome),
+            reason: joined(attempt.reason, why),
+            exit_code: attempt.exit_code,
+            node: Some(attempt.node),
+            ..Facts::default()
+        },
+        None => Facts {
+            reason: why,
+            ..Facts::default()
+        },
     };
-    let facts = of_run(run, facts);
-    if kind == ReportKind::PermanentFailure && !has_failed_attempt(tx, run.id)? {
+    let facts = of_run(
+        run,
+        Facts {
+            scheduled_at: run.trigger.scheduled_at(),
+            ..facts
+        },
+    );
+    if kind == ReportKind::PermanentFailure && last.is_none() {
         // Who asked to be told of failures has not been told of this one.
         owe(tx, ReportKind::Failure, run, &facts)?;
     }
     owe(tx, kind, run, &facts)
+}
+
+/// `exit code 3 (retry superseded)`.
+fn joined(of_attempt: Option<String>, of_run: Option<String>) -> Option<String> {
+    match (of_attempt, of_run) {
+        (Some(of_attempt), Some(of_run)) => Some(format!("{of_attempt} ({of_run})")),
+        (one, None) | (None, one) => one,
+    }
 }
 
 fn kind_of_end(state: &RunState) -> Option<ReportKind> {
@@ -115,13 +156,15 @@ fn of_run(run: &Run, facts: Facts) -> Facts {
     }
 }
 
-fn has_failed_attempt(rows: &mut impl Rows, run: RunId) -> Result<bool, StoreError> {
-    let attempts = rows.scan_each(&ATTEMPTS, &(TENANT, run), None, limits::PAGE_MAX)?;
+/// The newest attempt of a run that failed by itself, with its number.
+fn last_failure(rows: &mut impl Rows, run: RunId) -> Result<Option<(u32, Attempt)>, StoreError> {
+    let newest = rows.scan_each_back(&ATTEMPTS, &(TENANT, run), None, limits::PAGE_MAX)?;
     let is_failure = |attempt: &Attempt| matches!(attempt.outcome, Outcome::Failed | Outcome::TimedOut);
-    Ok(attempts
+    Ok(newest
         .into_iter()
         .filter_map(|each| each.row.ok())
-        .any(|(_, attempt)| is_failure(&attempt)))
+        .map(|((_, _, _, number, _), attempt)| (number, attempt))
+        .find(|(_, attempt)| is_failure(attempt)))
 }
 
 /// A limit of the job is passed.

@@ -53,6 +53,7 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
         run: wish.run,
         entry: wish.entry,
         remember: wish.remember.clone(),
+        retries: false,
     }
 }
 

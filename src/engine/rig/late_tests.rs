@@ -161,7 +161,7 @@ fn what_somebody_wanted_is_not_late() {
         max_runtime_ms: None,
     });
     let skip = |minutes: u64, word: &'static str| {
-        rig.change(move |tx| Ok(start::skip(tx, &name("a"), due(minutes), word)?));
+        rig.change(move |tx| Ok(start::skip(tx, &name("a"), due(minutes), "", word)?));
     };
     rig.clock().advance(12 * MINUTE);
     skip(10, "still_running");

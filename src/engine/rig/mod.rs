@@ -16,3 +16,5 @@ mod lease_tests;
 mod model_tests;
 mod queue_tests;
 mod report_tests;
+mod retry_tests;
+mod schedule_tests;

@@ -268,7 +268,7 @@ impl Daemon {
         let number = self.number();
         let node = match trigger {
             Trigger::Manual { .. } => Some(self.engine.node.clone()),
-            Trigger::Schedule { .. } => None,
+            Trigger::Schedule { .. } | Trigger::CatchUp { .. } | Trigger::Boot { .. } => None,
         };
         Start {
             name: jobs::name(job),
@@ -277,6 +277,8 @@ impl Daemon {
             node,
             run: run_id(number),
             entry: EntryId(u128::from(number).to_be_bytes()),
+            retries: false,
+            boot: None,
             remember: None,
             rules: Rules {
                 expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
@@ -439,7 +441,10 @@ impl Daemon {
             Ok(
                 match admission::head(&head::view(tx, &book, &entry, now, false)?) {
                     HeadVerdict::Wait(why) => Some(why.word()),
-                    HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
+                    HeadVerdict::Claim
+                    | HeadVerdict::Expire
+                    | HeadVerdict::Withdraw
+                    | HeadVerdict::Supersede => None,
                 },
             )
         })
