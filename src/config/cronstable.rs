@@ -11,7 +11,7 @@ use super::keys::Section;
 use super::tree::{self, Node, Value};
 
 /// Sections of theirs that speak of their own program.
-const DOCUMENT: [&str; 6] = ["web", "mcp", "cluster", "push", "logging", "notify"];
+const DOCUMENT: [&str; 6] = ["web", "mcp", "cluster", "push", "logging", "statsd"];
 
 /// Keys of `state` beside `path`.
 const STATE: [&str; 8] = [
@@ -26,8 +26,6 @@ const STATE: [&str; 8] = [
 ];
 
 const OUTCOMES: [&str; 4] = ["onFailure", "onPermanentFailure", "onSuccess", "onLate"];
-
-const REPORTERS: [&str; 4] = ["mail", "sentry", "push", "eventlog"];
 
 /// Keys whose value is true or false; theirs may be spelt in more ways.
 const BOOLEANS: [&str; 9] = [
@@ -59,7 +57,8 @@ pub(super) fn adapt(document: &Rc<Node>, faults: &mut Vec<Fault>) -> Rc<Node> {
         "defaults" => Fate::Becomes(this.job(value)),
         "jobs" => Fate::Becomes(this.list(value, Adapting::job)),
         "state" => Fate::Becomes(this.without(value, "state.", &STATE)),
-        _ if DOCUMENT.contains(&word) || word == "statsd" => this.drop(word, &key.at),
+        "notify" => Fate::Becomes(this.without_later(value, Section::Notify)),
+        _ if DOCUMENT.contains(&word) => this.drop(word, &key.at),
         _ => Fate::Stays,
     });
     adapting.tell_of_stderr(&adapted);
@@ -147,7 +146,7 @@ impl Adapting<'_> {
             _ if BOOLEANS.contains(&word) => truth(word, value),
             _ => match Section::Job.later(word) {
                 Some(name) => this.drop(name, &key.at),
-                None if OUTCOMES.contains(&word) => Fate::Becomes(this.outcome(value, word)),
+                None if OUTCOMES.contains(&word) => Fate::Becomes(this.outcome(value)),
                 None => Fate::Stays,
             },
         })
@@ -174,12 +173,17 @@ impl Adapting<'_> {
         })
     }
 
-    fn outcome(&mut self, node: &Rc<Node>, outcome: &str) -> Rc<Node> {
-        self.map(node, &mut |this, word, key, value| match word {
-            "report" => match Section::OnFailure.later(word) {
-                Some(_) => this.drop(&format!("{outcome}.report"), &key.at),
-                None => Fate::Becomes(this.without(value, "report.", &REPORTERS)),
-            },
+    /// Who is told: the reporters that there are, with the keys that they have.
+    fn outcome(&mut self, node: &Rc<Node>) -> Rc<Node> {
+        self.map(node, &mut |this, word, _, value| match word {
+            "report" => {
+                let report = this.without_later(value, Section::Report);
+                let report = this.map(&report, &mut |this, word, _, value| match word {
+                    "webhook" => Fate::Becomes(this.without_later(value, Section::Webhook)),
+                    _ => Fate::Stays,
+                });
+                Fate::Becomes(report)
+            }
             _ => Fate::Stays,
         })
     }

@@ -58,6 +58,11 @@ fn the_web_shop_of_the_field_loads() {
     assert_eq!(friday.day_match, Some(DayMatch::And));
     assert_eq!(prices.concurrency_policy, ConcurrencyPolicy::Replace);
     assert!(!warm.enabled && warm.schedule.as_ref().unwrap().text == "@reboot");
+    let shell = poll.reports.on_failure.shell.as_ref().unwrap();
+    assert_eq!(shell.shell.as_deref(), Some("/bin/sh".as_ref()));
+    assert!(prices.reports.on_permanent_failure.webhook.is_some());
+    assert!(poll.reports.on_permanent_failure.webhook.is_none());
+    assert_eq!(warnings(&faults), [""; 0]);
     let days: Vec<usize> = faults
         .iter()
         .filter(|fault| fault.code == "lint/cronstable-days")
@@ -138,6 +143,12 @@ jobs:
     maxLineLength: 100
     redactArchivedSecrets: true
     resourceLimits: {cpu: 50%, memory: 64M}
+    onFailure:
+      retry: {maximumRetries: 1}
+      report:
+        mail: {from: a, to: b}
+        sentry: {dsn: {value: x}}
+        webhook: {url: {value: 'http://127.0.0.1:9'}, method: POST, timeout: 5}
   - name: k
     command: c
     schedule: {minute: 5, year: \"*\"}
@@ -157,12 +168,16 @@ jobs:
             "18:5 'maxLineLength' is not supported and has no effect",
             "19:5 'redactArchivedSecrets' is not supported and has no effect",
             "20:22 'resourceLimits.cpu' is not supported and has no effect",
+            "24:9 'report.mail' is not supported and has no effect",
+            "25:9 'report.sentry' is not supported and has no effect",
+            "26:55 'webhook.method' is not supported and has no effect",
+            "26:69 'webhook.timeout' is not supported and has no effect",
         ]
     );
     let [j, k] = config.jobs.as_slice() else {
         panic!("two jobs");
     };
-    assert!(j.capture_stdout && !k.enabled);
+    assert!(j.capture_stdout && !k.enabled && j.reports.on_failure.webhook.is_some());
     assert_eq!(j.resource_limits.memory_bytes, Some(64 << 20));
     let notes: Vec<&Fault> = faults
         .iter()

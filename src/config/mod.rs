@@ -6,8 +6,9 @@
 //!
 //! - `keys` is the table of all words, also of those that are refused for now.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
-//!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
-//! - `crontab` reads tables of cron, line by line; `cronstable` makes a document of ours from one of cronstable's.
+//!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `reports` who is told
+//!   (`report_model` is its result), `schedule_text` the text of a schedule.
+//! - `crontab` reads tables of cron, line by line; `cronstable` makes a document of ours from one of cronstable\'s.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
 //!
@@ -32,6 +33,8 @@ mod overrides;
 mod quantity;
 mod reading;
 mod render;
+mod report_model;
+mod reports;
 mod schedule_text;
 mod secrets;
 mod sections;
@@ -56,6 +59,8 @@ mod load_tests;
 #[cfg(test)]
 mod render_tests;
 #[cfg(test)]
+mod report_tests;
+#[cfg(test)]
 mod slot_pool_tests;
 
 pub use crontab::crontab_as_yaml;
@@ -73,6 +78,10 @@ pub use model::{
 pub use model::{CrontabConfig, Label};
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
+pub use report_model::{
+    Address, HeaderConfig, HeartbeatConfig, HiddenText, NotifyConfig, ReportConfig, ReportsConfig,
+    ShellReportConfig, SlaConfig, WebhookConfig,
+};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
