@@ -7,18 +7,18 @@ use serde::Serialize;
 use super::app::{App, VERSION};
 use super::config::ConfigurationView;
 use super::error::Problem;
-use super::health;
 use super::runs::Data;
+use super::{health, nodes};
 use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
 use crate::engine::changes::{head, late};
-use crate::store::rows::BreachRow;
+use crate::store::rows::{BreachRow, NodeRecord};
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
 use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
-use crate::words::names::JobName;
+use crate::words::names::{JobName, NodeName};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -44,9 +44,18 @@ pub(super) struct StatusView {
     /// Reports that were given up.
     dead_letters: u64,
     pools: Vec<PoolSummary>,
+    nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
     configuration: ConfigurationView,
     store: StoreView,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeSummary {
+    name: String,
+    /// `live`, or `gone` when nobody holds its lock.
+    state: &'static str,
+    last_seen: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -129,6 +138,7 @@ struct Seen {
     late: Vec<LateJob>,
     dead_letters: u64,
     pools: Vec<PoolSummary>,
+    nodes: Vec<(NodeName, NodeRecord)>,
 }
 
 /// The page.
@@ -139,7 +149,17 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
     let configuration = ConfigurationView::of(&app);
+    let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
+        name: name.to_string(),
+        state: if nodes::is_live(&app.engine, name) {
+            "live"
+        } else {
+            "gone"
+        },
+        last_seen: record.last_seen.to_string(),
+    });
     let data = StatusView {
+        nodes: nodes.collect(),
         version: VERSION,
         node: app.engine.node.to_string(),
         started_at: app.started_at.to_string(),
@@ -222,6 +242,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         counts,
         poisoned: poisoned.collect(),
         pools,
+        nodes: nodes::all(rows)?,
     })
 }
 

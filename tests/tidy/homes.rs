@@ -26,6 +26,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("granit_parser", &["src/config/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
+    ("regex", &["src/cli/"]),
     ("reqwest", &["src/cli/", "src/worker/outbound/"]),
     ("rustix", &["src/os/"]),
     ("sd_notify", &["src/os/"]),
