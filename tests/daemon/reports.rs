@@ -221,7 +221,10 @@ fn a_command_is_told_by_variables_and_standard_input() {
     let daemon = Builder::at(&place).start();
     let id = run_id(&start(&daemon, "two%20words"));
     assert_eq!(decided(&daemon, &id, 1)[0]["state"], "delivered");
-    assert_eq!(lines(&place, "told"), ["two words|4|two words|exit code 4|out"]);
+    assert_eq!(
+        lines(&place, "told"),
+        ["two words|4|two words|exit code 4|out", ""]
+    );
     let document: Value = serde_json::from_str(&place.read("document").unwrap()).unwrap();
     assert_eq!(
         (&document["run_id"], &document["exit_code"]),
