@@ -178,7 +178,7 @@ impl Scheduler {
                 tracing::debug!(job = %name, "fire skipped: job paused");
                 self.count(name, "skipped");
             }
-            Started::AlreadyFired | Started::Repeated(_) | Started::KeyReused => {}
+            Started::AlreadyFired => {}
         }
     }
 
@@ -322,7 +322,6 @@ pub async fn fire(
         node: None,
         run: RunId::fresh(),
         entry: EntryId::of_parts(&["fire", name.as_str(), &instant.to_string(), ""]),
-        remember: None,
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },

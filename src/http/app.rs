@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::head::HeadMemory;
 use super::health::Health;
+use super::once::InFlight;
 use super::origin::Origins;
 use crate::config::Config;
 use crate::engine::core::Engine;
@@ -30,6 +31,7 @@ pub struct App {
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
     pub(super) streams: Arc<AtomicUsize>,
+    pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
     pub(super) stop: CancellationToken,
 }
@@ -45,6 +47,7 @@ impl App {
             health: Health::default(),
             heads: HeadMemory::default(),
             streams: Arc::default(),
+            in_flight: InFlight::default(),
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }

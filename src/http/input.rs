@@ -73,6 +73,16 @@ pub(super) fn object(body: &[u8], known: &[&str]) -> Result<(Map<String, Value>,
     Ok((fields, faults))
 }
 
+/// Checks that a body, if there is one, is an empty object.
+pub(super) fn no_fields(body: &[u8]) -> Result<(), Problem> {
+    let (_, faults) = object(body, &[])?;
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::invalid(faults))
+    }
+}
+
 /// A fault of a field of the body.
 pub(super) fn fault(field: &str, code: &'static str, detail: &str) -> FieldFault {
     let escaped = field.replace('~', "~0").replace('/', "~1");

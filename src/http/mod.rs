@@ -16,6 +16,7 @@ mod jobs;
 mod logs;
 mod metrics;
 mod nodes;
+mod once;
 mod origin;
 mod pauses;
 mod router;
@@ -27,6 +28,7 @@ mod start;
 mod status;
 mod store_check;
 mod tail;
+mod version;
 
 #[cfg(test)]
 mod fixture;
@@ -34,6 +36,8 @@ mod fixture;
 mod front_tests;
 #[cfg(test)]
 mod metrics_tests;
+#[cfg(test)]
+mod once_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -1,17 +1,21 @@
 //! `/api/runs/{run}`: a run with its steps, its attempts, and what it waits for; and its cancel.
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde::Serialize;
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
-use super::{head, slots};
+use super::once::{self, Once};
+use super::{head, slots, version};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
+use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
@@ -184,17 +188,23 @@ pub(super) fn not_found(text: &str) -> Problem {
     Problem::not_found(format!("run '{shown}' not found"))
 }
 
-/// One run.
+/// One run. Its version describes it whole once it has ended; before that, its place in a queue and the lease of its claim
+/// move without a new one, so it is always shown.
 pub(super) async fn show(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<RunDetail>>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
-    found
-        .map(|data| Json(Data { data }))
-        .ok_or_else(|| not_found(&text))
+    let (run, data) = found.ok_or_else(|| not_found(&text))?;
+    let view = Data { data };
+    Ok(if run.state.is_terminal() {
+        version::with_version(&headers, run.record_version, view)
+    } else {
+        version::moving(run.record_version, view)
+    })
 }
 
 fn detail(
@@ -202,7 +212,7 @@ fn detail(
     book: &Book,
     id: RunId,
     now: Millis,
-) -> Result<Option<RunDetail>, StoreError> {
+) -> Result<Option<(Run, RunDetail)>, StoreError> {
     let Some(run) = runs::by_id(rows, id)? else {
         return Ok(None);
     };
@@ -214,12 +224,13 @@ fn detail(
         steps.push(step_view(rows, id, &name, &state)?);
     }
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
-    Ok(Some(RunDetail {
+    let detail = RunDetail {
         run: RunView::of(&run),
         poisoned,
         waiting_reason,
         steps,
-    }))
+    };
+    Ok(Some((run, detail)))
 }
 
 fn step_view(
@@ -377,22 +388,34 @@ pub(super) struct CancelledRun {
 pub(super) async fn cancel(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<CancelledRun>>, Problem> {
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
-    let state = match desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned()).await? {
+    let once = once.expecting(&body)?;
+    let asked = once.ask_at(
+        move |tx| Ok(runs::by_id(tx, id)?.map(|run| run.record_version.to_string())),
+        move |_, outcome: &RunCancelled| Ok(cancel_answer(id, outcome)),
+    );
+    let told = desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned(), asked).await?;
+    once::respond(told, |outcome| match outcome {
+        RunCancelled::AlreadyEnded(state) => {
+            Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
+        }
+        RunCancelled::NotFound => not_found(&text),
+        RunCancelled::Ended | RunCancelled::Ending(_) => unreachable!("a cancelled run has an answer"),
+    })
+}
+
+fn cancel_answer(id: RunId, outcome: &RunCancelled) -> Option<Answer> {
+    let state = match outcome {
         RunCancelled::Ended => "cancelled",
         RunCancelled::Ending(_) => "ending",
-        RunCancelled::AlreadyEnded(state) => {
-            return Err(
-                Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
-            );
-        }
-        RunCancelled::NotFound => return Err(not_found(&text)),
+        RunCancelled::AlreadyEnded(_) | RunCancelled::NotFound => return None,
     };
-    Ok(Json(Data {
-        data: CancelledRun {
-            id: id.to_string(),
-            state,
-        },
-    }))
+    let data = CancelledRun {
+        id: id.to_string(),
+        state,
+    };
+    Some(once::ok(&Data { data }))
 }

@@ -14,6 +14,7 @@ pub mod maintain;
 pub mod nodes;
 pub mod pause;
 pub mod publish;
+pub mod remember;
 pub mod renew;
 pub mod retire;
 pub mod settle;

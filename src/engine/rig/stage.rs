@@ -276,7 +276,6 @@ impl Daemon {
             node,
             run: run_id(number),
             entry: EntryId(u128::from(number).to_be_bytes()),
-            remember: None,
             rules: Rules {
                 expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
             },
