@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use super::fault::{Fault, Place, shown};
+use super::job_policy::{self, PolicyLayer};
 use super::keys::Section;
 use super::model::{
     CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig, SecretConfig,
@@ -60,6 +61,7 @@ pub(super) struct JobLayer {
     pub(super) verify: VerifyLayer,
     pub(super) secrets: Vec<SecretConfig>,
     pub(super) slots: SlotsLayer,
+    pub(super) policy: PolicyLayer,
 }
 
 #[derive(Clone, Default)]
@@ -109,6 +111,7 @@ impl LayerReader<'_, '_> {
             layer.secrets = self.secrets(&field);
         }
         layer.slots = self.slots(fields);
+        layer.policy = job_policy::read(self, fields);
         layer
     }
 

@@ -247,6 +247,7 @@ impl RawJob {
             verify,
             secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
+            policy: own.policy.over(&base.policy),
         })
     }
 

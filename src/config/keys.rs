@@ -4,7 +4,8 @@
 //! `words`, and a reader asks for it. A word of neither list is an unknown key.
 
 use Section::{
-    Document, Job, Logging, Node, ResourceLimits, Retention, RetentionLogs, Schedule, Server, SlotPool, State,
+    Document, Job, Logging, Node, OnFailure, ResourceLimits, Retention, RetentionLogs, Schedule, Server,
+    SlotPool, State,
 };
 
 /// A kind of map in the document.
@@ -23,6 +24,8 @@ pub(super) enum Section {
     ResourceLimits,
     FailsWhen,
     Verify,
+    OnFailure,
+    Retry,
     Retention,
     RetentionLogs,
     Shutdown,
@@ -46,24 +49,20 @@ const LATER: &[(Section, &str, &str)] = &[
     (Retention, "audit", "retention.audit"),
     (Job, "archiveOutput", "archiveOutput"),
     (Job, "catchupJitterSeconds", "catchupJitterSeconds"),
-    (Job, "clusterPolicy", "clusterPolicy"),
     (Job, "concurrencyScope", "concurrencyScope"),
     (Job, "maxLineLength", "maxLineLength"),
     (Job, "monitorResources", "monitorResources"),
-    (Job, "onFailure", "onFailure"),
     (Job, "onLate", "onLate"),
-    (Job, "onMissed", "onMissed"),
     (Job, "onPermanentFailure", "onPermanentFailure"),
     (Job, "onSuccess", "onSuccess"),
-    (Job, "onlyIfLastSucceeded", "onlyIfLastSucceeded"),
     (Job, "pokeJitterSeconds", "pokeJitterSeconds"),
     (Job, "priority", "priority"),
     (Job, "sla", "sla"),
-    (Job, "startingDeadlineSeconds", "startingDeadlineSeconds"),
     (Job, "stateAllowedScopes", "stateAllowedScopes"),
     (Job, "statsd", "statsd"),
     (Job, "streamPrefix", "streamPrefix"),
     (Job, "utc", "utc"),
+    (OnFailure, "report", "onFailure.report"),
     (ResourceLimits, "cpu", "resourceLimits.cpu"),
     (ResourceLimits, "required", "resourceLimits.required"),
     (Schedule, "year", "year"),
@@ -101,6 +100,11 @@ const JOB: &[&str] = &[
     "poolSlots",
     "queuePriority",
     "queueTimeout",
+    "onMissed",
+    "startingDeadlineSeconds",
+    "onlyIfLastSucceeded",
+    "clusterPolicy",
+    "onFailure",
 ];
 
 const SERVER: &[&str] = &[
@@ -150,6 +154,8 @@ impl Section {
             ResourceLimits => "`resourceLimits`",
             Self::FailsWhen => "`failsWhen`",
             Self::Verify => "`verify`",
+            OnFailure => "`onFailure`",
+            Self::Retry => "`onFailure.retry`",
             Retention => "`retention`",
             RetentionLogs => "`retention.logs`",
             Self::Shutdown => "`shutdown`",
@@ -178,6 +184,13 @@ impl Section {
             ],
             Self::FailsWhen => &["nonzeroReturn", "producesStdout", "producesStderr", "always"],
             Self::Verify => &["command", "timeout"],
+            OnFailure => &["retry"],
+            Self::Retry => &[
+                "maximumRetries",
+                "initialDelay",
+                "maximumDelay",
+                "backoffMultiplier",
+            ],
             Retention => &["runs", "age", "logs"],
             RetentionLogs => &["age", "bytes"],
             Self::Shutdown => &["drainTimeout"],

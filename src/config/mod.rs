@@ -18,6 +18,7 @@
 mod fault;
 mod find;
 mod job_layer;
+mod job_policy;
 mod jobs;
 mod keys;
 mod load;
@@ -51,10 +52,11 @@ pub use find::Search;
 pub use jobs::JOBS_MAX;
 pub use load::load;
 pub use model::{
-    CapacityRaise, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry, FailsWhenConfig,
-    JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, ResourceLimitsConfig,
-    RetentionConfig, ScheduleText, SecretConfig, SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig,
-    SlotsConfig, StateConfig, StateMode, VerifyConfig,
+    CapacityRaise, ClusterPolicy, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
+    FailsWhenConfig, JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, OnMissed,
+    PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
+    SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
+    VerifyConfig,
 };
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};

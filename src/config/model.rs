@@ -228,6 +228,47 @@ pub struct JobConfig {
     pub secrets: Vec<SecretConfig>,
     /// None: dispatched without a claim.
     pub slots: Option<SlotsConfig>,
+    /// When it may begin, and begin again.
+    pub policy: PolicyConfig,
+}
+
+/// When a job may begin, and begin again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyConfig {
+    pub on_missed: OnMissed,
+    pub starting_deadline_ms: Option<u64>,
+    pub only_if_last_succeeded: bool,
+    pub cluster_policy: ClusterPolicy,
+    pub retry: RetryConfig,
+}
+
+/// What becomes of fires that were due while nobody could fire them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnMissed {
+    Skip,
+    RunOnce,
+    RunAll,
+}
+
+/// Which daemons fire a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum ClusterPolicy {
+    Leader,
+    PreferLeader,
+    EveryNode,
+}
+
+/// Attempts after a failed one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryConfig {
+    /// None: without end.
+    pub maximum_retries: Option<u32>,
+    pub initial_delay_ms: u64,
+    pub maximum_delay_ms: u64,
+    pub backoff_multiplier: f64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::config::{self, CommandConfig, Config, JobConfig, SecretConfig, SecretSource};
 use crate::domain::schedule::{self, ParseOptions, Schedule};
 use crate::domain::workflow::definition::{
-    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, ScheduleText, SecretFrom,
-    SecretRef, SlotDemand, Step, Verify,
+    CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, OnMissed, Policy, Retry,
+    ScheduleText, SecretFrom, SecretRef, SlotDemand, Step, Verify,
 };
 use crate::engine::book::{Book, BookJob, BookSlots};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
@@ -41,12 +41,33 @@ fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
             config::ConcurrencyPolicy::Forbid => ConcurrencyPolicy::Forbid,
             config::ConcurrencyPolicy::Replace => ConcurrencyPolicy::Replace,
         },
+        policy: policy_of(&job.policy),
         steps: vec![Step {
             name: StepRef::main(),
             command: command_of(job),
             slots,
         }],
     })
+}
+
+fn policy_of(given: &config::PolicyConfig) -> Policy {
+    Policy {
+        on_missed: match given.on_missed {
+            config::OnMissed::Skip => OnMissed::Skip,
+            config::OnMissed::RunOnce => OnMissed::RunOnce,
+            config::OnMissed::RunAll => OnMissed::RunAll,
+        },
+        starting_deadline_ms: given.starting_deadline_ms,
+        only_if_last_succeeded: given.only_if_last_succeeded,
+        // There is no leader: without EveryNode, whoever writes the fire's row first has fired it.
+        every_node: given.cluster_policy == config::ClusterPolicy::EveryNode,
+        retry: Retry {
+            retries_max: given.retry.maximum_retries,
+            initial_delay_ms: given.retry.initial_delay_ms,
+            maximum_delay_ms: given.retry.maximum_delay_ms,
+            multiplier: given.retry.backoff_multiplier,
+        },
+    }
 }
 
 fn day_match(given: config::DayMatch) -> DayMatch {
