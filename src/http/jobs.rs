@@ -163,7 +163,7 @@ async fn read(app: &App, names: Vec<JobName>) -> Result<Vec<JobView>, Problem> {
 }
 
 /// The views of those jobs that the configuration knows.
-fn views(rows: &mut impl Rows, app: &App, names: &[JobName]) -> Result<Vec<JobView>, StoreError> {
+pub(super) fn views(rows: &mut impl Rows, app: &App, names: &[JobName]) -> Result<Vec<JobView>, StoreError> {
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let mut queues = Queues::new();
     for name in app.unreadable.now().into_keys() {

@@ -8,8 +8,8 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::error::Problem;
 use super::{
-    config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status,
-    store_check, tail,
+    config, front, health, job_list, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start,
+    status, store_check, tail,
 };
 
 /// The whole face.
@@ -22,6 +22,8 @@ pub fn router(app: App) -> Router {
         .route("/jobs/{job}/cancel", post(jobs::cancel))
         .route("/jobs/{job}/pause", post(pauses::pause_job))
         .route("/jobs/{job}/resume", post(pauses::resume_job))
+        .route("/api/jobs", get(job_list::list))
+        .route("/api/jobs/{job}", get(job_list::show))
         // Slot pools.
         .route("/pools", get(slots::list))
         .route("/pools/{pool}", get(slots::show))
