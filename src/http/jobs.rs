@@ -8,6 +8,8 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
@@ -64,11 +66,14 @@ pub(super) fn not_found(name: &str) -> Problem {
 }
 
 /// A job on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobView {
+    #[schema(value_type = String)]
     name: JobName,
     enabled: bool,
+    /// A text for the shell, or a list of program and arguments.
+    #[schema(schema_with = command_shape)]
     command: CommandLine,
     concurrency_policy: &'static str,
     schedule: Option<ScheduleView>,
@@ -81,7 +86,7 @@ pub(super) struct JobView {
     last_run: Option<LastRun>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ScheduleView {
     text: String,
     timezone: String,
@@ -89,16 +94,23 @@ struct ScheduleView {
     next: Vec<String>,
 }
 
+fn command_shape() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let list = ArrayBuilder::new().items(text());
+    OneOfBuilder::new().item(text()).item(list).build().into()
+}
+
 /// What the job asks of its slot pool, and how many of its own entries wait there.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct DemandView {
+    #[schema(value_type = String)]
     name: SlotPoolName,
     slots: u32,
     priority: i32,
     queued: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LastRun {
     id: String,
@@ -295,7 +307,7 @@ fn last_run(rows: &mut impl Rows, job: &JobName) -> Result<Option<LastRun>, Stor
     }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Cancelled {
     cancelled: String,
     instances: usize,

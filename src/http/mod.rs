@@ -18,6 +18,8 @@ mod logs;
 mod metrics;
 mod nodes;
 mod once;
+mod openapi;
+mod operation;
 mod origin;
 mod paging;
 mod param;
@@ -41,6 +43,8 @@ mod front_tests;
 mod metrics_tests;
 #[cfg(test)]
 mod once_tests;
+#[cfg(test)]
+mod openapi_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
@@ -16,8 +17,9 @@ use crate::store::tables::NODES;
 use crate::store::{Rows, StoreError};
 use crate::words::names::NodeName;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NodeView {
+    #[schema(value_type = String)]
     name: NodeName,
     /// `live`, or `gone` when nobody holds its lock.
     state: &'static str,
@@ -35,14 +37,11 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<N
     let engine = app.engine.clone();
     let page = app.engine.read(move |tx| {
         let nodes = all(tx)?;
-        let (names, more) = paging::of_names(nodes.keys().map(NodeName::as_str), &paging);
-        let shown = nodes.iter().filter(|(name, _)| names.contains(&name.as_str()));
-        let mut data: Vec<NodeView> = shown.map(|(name, record)| view(&engine, name, record)).collect();
-        if !paging.ascending {
-            data.reverse();
-        }
+        let (names, more) = paging::of_names(nodes.keys(), &paging);
+        let data = names.iter().map(|name| view(&engine, name, &nodes[*name]));
+        let data = data.collect();
         let last = names.last().filter(|_| more);
-        Ok(paging.page(data, last.map(|name| name.as_bytes())))
+        Ok(paging.page(data, last.map(|name| name.as_str().as_bytes())))
     });
     Ok(Json(page.await?))
 }

@@ -20,6 +20,7 @@ use serde_json::Value;
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::input;
+use super::param::{Kind, Param};
 use super::version::Expected;
 use crate::engine::changes::remember::{Answer, Asked, Ticket, Told};
 use crate::engine::desk;
@@ -155,6 +156,13 @@ pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Res
 #[derive(Debug, Clone, Copy)]
 struct Kept;
 
+/// The field that [`Once::expecting`] reads.
+pub(super) const FIELDS: [Param; 1] = [Param::query(
+    "expected_version",
+    Kind::Integer,
+    "The version that the caller believes in, as `If-Match` says it; 0 expects nothing.",
+)];
+
 /// The key and the expected version of a request, for a handler whose effect is one transaction.
 #[derive(Debug)]
 pub(super) struct Once {
@@ -176,7 +184,7 @@ impl<S: Sync> FromRequestParts<S> for Once {
 impl Once {
     /// Takes `expected_version` of the body, the other way to say `If-Match`; 0 expects nothing.
     pub(super) fn expecting(mut self, body: &[u8]) -> Result<Once, Problem> {
-        let (fields, mut faults) = input::object(body, &["expected_version"])?;
+        let (fields, mut faults) = input::object(body, &FIELDS)?;
         let number = fields.get("expected_version").map(Value::as_u64);
         if number == Some(None) {
             faults.push(input::fault(

@@ -5,12 +5,14 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::jobs;
 use super::once::{self, Once};
+use super::param::{Kind, Param};
 use super::slots::{self, Shown};
 use crate::domain::slots::admission::Pause;
 use crate::engine::desk;
@@ -21,11 +23,25 @@ use crate::words::time::{Millis, parse_instant};
 /// A job's pause ends by itself after an hour unless the request says otherwise.
 const JOB_PAUSE_MS: u64 = 3_600_000;
 
+/// The fields of a pause.
+pub(super) const FIELDS: [Param; 3] = [
+    Param::query(
+        "durationSeconds",
+        Kind::Integer,
+        "How long, 1 to 2592000 seconds; a job without an end is paused for 3600.",
+    ),
+    Param::query("until", Kind::Instant, "The end, instead of `durationSeconds`."),
+    Param::query("note", Kind::Text, "Why, at most 500 characters."),
+];
+
 /// A pause on the wire.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct PauseView {
+    /// When it ends by itself; null: not before somebody lifts it.
     until: Option<String>,
+    /// Why, in the words of whoever paused it.
     note: String,
+    /// Who paused it.
     by: String,
 }
 
@@ -138,7 +154,7 @@ async fn hold_pool(
 }
 
 fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Problem> {
-    let (fields, mut faults) = input::object(body, &["durationSeconds", "until", "note"])?;
+    let (fields, mut faults) = input::object(body, &FIELDS)?;
     let until = end_of(&fields, now, default_ms, &mut faults);
     let note = match fields.get("note") {
         None | Some(Value::Null) => String::new(),

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
@@ -38,7 +39,7 @@ pub(super) const FILTERS: [Param; 2] = [
 ];
 
 /// A run that cannot be read is listed as such and hides no other.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Listed {
     Run(Box<ListedRun>),
@@ -46,7 +47,7 @@ pub(super) enum Listed {
 }
 
 /// A run, and why it waits.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ListedRun {
     #[serde(flatten)]
     run: RunView,

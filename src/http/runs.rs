@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
@@ -34,7 +35,7 @@ pub(super) struct Data<T> {
 }
 
 /// The header of a run on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunView {
     id: String,
     job: String,
@@ -49,7 +50,7 @@ pub(super) struct RunView {
     record_version: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum TriggerView {
     Schedule { scheduled_at: String },
@@ -81,7 +82,7 @@ impl RunView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunDetail {
     #[serde(flatten)]
     run: RunView,
@@ -91,7 +92,7 @@ pub(super) struct RunDetail {
 }
 
 /// Why a run does not go on right now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
@@ -102,7 +103,7 @@ pub(super) struct Waiting {
     position: Option<usize>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct StepView {
     #[serde(rename = "ref")]
     step: String,
@@ -115,7 +116,7 @@ struct StepView {
     attempts: Vec<AttemptView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct AttemptView {
     number: u32,
     fence: u64,
@@ -129,7 +130,7 @@ struct AttemptView {
     log_bytes: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LiveView {
     number: u32,
     fence: u64,
@@ -140,7 +141,7 @@ struct LiveView {
     ending: Option<EndingView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct EndingView {
     cause: &'static str,
     at: String,
@@ -377,7 +378,7 @@ fn code_of(blocked: BlockedBy) -> &'static str {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CancelledRun {
     id: String,
     /// `cancelled`, or `ending` while its process is being ended.

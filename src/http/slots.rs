@@ -6,12 +6,14 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
 use super::head::{self, Blocked, Head};
 use super::input;
 use super::once::{self, Once};
+use super::param::{Kind, Param};
 use super::pauses::PauseView;
 use super::version;
 use crate::domain::slots::admission::BEHIND;
@@ -41,9 +43,10 @@ pub(super) fn find(book: &Book, name: &str) -> Result<SlotPoolName, Problem> {
 }
 
 /// A slot pool on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PoolView {
+    #[schema(value_type = String)]
     name: SlotPoolName,
     slots: u32,
     configured_slots: u32,
@@ -60,7 +63,7 @@ pub(super) struct PoolView {
 }
 
 /// An entry on the wire. Secrets of its owner and payloads are never part of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntryView {
     id: String,
@@ -84,7 +87,7 @@ pub(super) struct EntryView {
     claim: Option<ClaimView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ClaimView {
     node: String,
@@ -141,6 +144,20 @@ impl EntryView {
     }
 }
 
+/// What can be asked of a slot pool's view.
+pub(super) const QUERY: [Param; 2] = [
+    Param::query(
+        "entries",
+        Kind::OneOf(&["all", "none"]),
+        "`none` leaves the entries out.",
+    ),
+    Param::query(
+        "limit",
+        Kind::Integer,
+        "Queued entries shown, 1 to 10000 (200); `queued` always counts all.",
+    ),
+];
+
 /// Which entries are shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shown {
@@ -150,7 +167,7 @@ pub(super) enum Shown {
 
 impl Shown {
     fn of(uri: &Uri) -> Result<Shown, Problem> {
-        let pairs = input::query(uri, &["entries", "limit"])?;
+        let pairs = input::query(uri, &QUERY)?;
         let limit = input::number(&pairs, "limit", 1, limits::SLOTS_MAX as usize)?;
         match input::last(&pairs, "entries") {
             Some("none") => Ok(Shown::None),
@@ -365,7 +382,7 @@ pub(super) fn place_of(rows: &mut impl Rows, entry: &SlotEntry) -> Result<usize,
         .unwrap_or(waiting.len()))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CancelledEntry {
     id: String,
     state: &'static str,

@@ -6,36 +6,48 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::input;
 use super::jobs::{self, Known};
 use super::once::{self, Once};
+use super::param::{Kind, Param};
 use crate::domain::slots::admission::SlotRefusal;
 use crate::engine::changes::remember::Answer;
 use crate::engine::changes::start::Started;
 use crate::engine::desk::{self, ManualStart};
 use crate::words::ids::{EntryId, RunId};
 
-/// The answer to an accepted start.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Accepted<'a> {
-    Queued {
-        queued: &'a str,
-        #[serde(rename = "queueId")]
-        queue_id: String,
-        pool: &'a str,
-        #[serde(rename = "runId")]
-        run_id: String,
-    },
-    Started {
-        started: &'a str,
-        #[serde(rename = "runId")]
-        run_id: String,
-    },
+/// The answer to a start that waits for slots.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StartQueued {
+    /// The job.
+    queued: String,
+    /// Its slot entry.
+    queue_id: String,
+    /// The slot pool.
+    pool: String,
+    run_id: String,
 }
+
+/// The answer to a start without a slot pool.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StartedNow {
+    /// The job.
+    started: String,
+    run_id: String,
+}
+
+/// The fields of a start.
+pub(super) const FIELDS: [Param; 1] = [Param::query(
+    "retries",
+    Kind::Flag,
+    "True is not supported yet: a start by hand is one attempt.",
+)];
 
 /// Starts a job.
 pub(super) async fn start(
@@ -82,7 +94,7 @@ async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Respons
 }
 
 fn checked_fields(body: &[u8]) -> Result<(), Problem> {
-    let (fields, mut faults) = input::object(body, &["retries"])?;
+    let (fields, mut faults) = input::object(body, &FIELDS)?;
     match fields.get("retries") {
         None | Some(Value::Bool(false)) => {}
         Some(Value::Bool(true)) => {
@@ -99,19 +111,19 @@ fn checked_fields(body: &[u8]) -> Result<(), Problem> {
 
 /// The answer of an accepted start.
 fn answer(known: &Known, started: &Started) -> Option<Answer> {
-    let name = known.name.as_str();
+    let name = known.name.to_string();
     match (started, known.slot_pool()) {
         (Started::Queued { entry, run }, Some(pool)) => {
             let location = format!("/pools/{}/queue/{entry}", input::segment(pool.as_str()));
-            let body = Accepted::Queued {
+            let body = StartQueued {
                 queued: name,
                 queue_id: entry.to_string(),
-                pool: pool.as_str(),
+                pool: pool.to_string(),
                 run_id: run.to_string(),
             };
             Some(once::accepted(StatusCode::ACCEPTED, Some(location), &body))
         }
-        (Started::Ready { run }, _) => Some(once::ok(&Accepted::Started {
+        (Started::Ready { run }, _) => Some(once::ok(&StartedNow {
             started: name,
             run_id: run.to_string(),
         })),

@@ -27,6 +27,12 @@ pub(super) fn with_version<T: Serialize>(headers: &HeaderMap, version: u64, view
     with_tag(headers, &format!("\"{version}\""), Json(view))
 }
 
+/// A text that is its own version.
+pub(super) fn with_tag_of(headers: &HeaderMap, text: String) -> Response {
+    let tag = format!("\"{}\"", hex(&digest_of_parts(&[&text])[..6]));
+    with_tag(headers, &tag, text)
+}
+
 /// The view of a thing at a version that may show more than the version says: it is never spared.
 pub(super) fn moving<T: Serialize>(version: u64, view: T) -> Response {
     with_tag(&HeaderMap::new(), &format!("\"{version}\""), Json(view))
