@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use super::open::Daemon;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
+use crate::engine::follow_ups::FollowUps;
 use crate::engine::hunt::Hunter;
 use crate::engine::leases::LeaseKeeper;
 use crate::engine::retention::Retention;
@@ -39,6 +40,7 @@ impl Loops {
         let mut tasks = JoinSet::new();
         tasks.spawn(dispatcher.run());
         tasks.spawn(Scheduler::new(engine.clone()).run());
+        tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
         let retention = Retention::new(engine.clone(), daemon.keep());
         // Retention sleeps long between its slices; it is ended, not waited for.

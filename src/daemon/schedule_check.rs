@@ -22,11 +22,6 @@ impl ScheduleCheck for Schedules {
             job_name,
         };
         match Schedule::parse(text, options) {
-            Ok(schedule) if schedule.is_reboot() => Err(ScheduleFault {
-                message: "`@reboot` is not supported yet".to_owned(),
-                column: Some(0),
-                length: text.chars().count(),
-            }),
             Ok(_) => Ok(()),
             Err(error) => Err(ScheduleFault {
                 message: error.message,

@@ -13,8 +13,8 @@ use crate::domain::slots::claim::Place;
 use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
 use crate::words::limits;
-use crate::words::names::NodeName;
-use crate::words::time::{Clock, Now};
+use crate::words::names::{JobName, NodeName};
+use crate::words::time::{Clock, Millis, Now};
 
 /// The parts that all loops share. Clones share them too.
 #[derive(Debug, Clone)]
@@ -39,6 +39,10 @@ pub struct Engine {
     pub clock_watch: ClockWatch,
     /// Wakes the pass.
     pub wake: Arc<Notify>,
+    /// Wakes the loop of retries and catch-up.
+    pub wake_follow_ups: Arc<Notify>,
+    /// Settlements of retries that could not be written.
+    pub deferred: DeferredSettlements,
     /// The cap of one attempt's log.
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
@@ -79,6 +83,8 @@ impl Engine {
             metrics: Arc::new(Metrics::new()),
             clock_watch: ClockWatch::default(),
             wake: Arc::new(Notify::new()),
+            wake_follow_ups: Arc::new(Notify::new()),
+            deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
             stopping: Arc::new(watch::Sender::new(false)),
@@ -127,6 +133,50 @@ impl Engine {
             .wait_for(|stopping| *stopping)
             .await
             .ok();
+    }
+}
+
+/// A settlement that the store could not take, with the generation that it replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deferred {
+    /// The job.
+    pub job: JobName,
+    /// The node of its scope.
+    pub node: String,
+    /// The moment that should have settled it.
+    pub instant: Millis,
+    /// The generation at that time; `None` if that could not be read either, and the newest fire decides.
+    pub generation: Option<u64>,
+}
+
+/// Settlements that wait for the store. Whoever reaches it first applies them; one that comes too late does nothing.
+#[derive(Debug, Clone, Default)]
+pub struct DeferredSettlements {
+    inner: Arc<Mutex<Vec<Deferred>>>,
+}
+
+impl DeferredSettlements {
+    fn lock(&self) -> MutexGuard<'_, Vec<Deferred>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds one; the same scope once.
+    pub fn push(&self, deferred: Deferred) {
+        let mut waiting = self.lock();
+        let same = |other: &Deferred| other.job == deferred.job && other.node == deferred.node;
+        if !waiting.iter().any(same) {
+            waiting.push(deferred);
+        }
+    }
+
+    /// A copy of what waits.
+    pub fn waiting(&self) -> Vec<Deferred> {
+        self.lock().clone()
+    }
+
+    /// Forgets those that were applied.
+    pub fn applied(&self, applied: &[Deferred]) {
+        self.lock().retain(|waiting| !applied.contains(waiting));
     }
 }
 

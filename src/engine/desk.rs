@@ -31,6 +31,8 @@ pub struct ManualStart {
     pub run: RunId,
     /// The entry that will be made.
     pub entry: EntryId,
+    /// Failed attempts are followed by others, by the job's own rules.
+    pub retries: bool,
 }
 
 /// Starts a job.
@@ -57,6 +59,8 @@ pub async fn start_job(
         node: Some(engine.node.clone()),
         run: wish.run,
         entry: wish.entry,
+        retries: wish.retries,
+        boot: None,
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },

@@ -9,6 +9,7 @@ pub mod changes;
 pub mod core;
 pub mod desk;
 pub mod dispatch;
+pub mod follow_ups;
 pub mod hunt;
 pub mod leases;
 pub mod live;

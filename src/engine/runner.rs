@@ -246,6 +246,8 @@ impl Runner {
             .await;
         if let Some(run) = recorded {
             self.count(&attempt, &run);
+            // A retry may be due soon, and a caught-up run gives way to the next one.
+            self.engine.wake_follow_ups.notify_one();
         }
     }
 

@@ -43,7 +43,7 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
     let view = head::view(rows, book, entry, now, false)?;
     let blocked = match admission::head(&view) {
         HeadVerdict::Wait(blocked) => Some(blocked),
-        HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
+        HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw | HeadVerdict::Supersede => None,
     };
     let sentence = blocked.map_or_else(|| ANY_MOMENT.to_owned(), |blocked| blocked.sentence(&view));
     Ok(Head {

@@ -53,8 +53,19 @@ pub(super) struct RunView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum TriggerView {
-    Schedule { scheduled_at: String },
-    Manual { principal: String },
+    Schedule {
+        scheduled_at: String,
+    },
+    Manual {
+        principal: String,
+    },
+    #[serde(rename = "catchup")]
+    CatchUp {
+        scheduled_at: String,
+    },
+    Boot {
+        scheduled_at: String,
+    },
 }
 
 impl RunView {
@@ -71,6 +82,12 @@ impl RunView {
                 },
                 Trigger::Manual { principal } => TriggerView::Manual {
                     principal: principal.clone(),
+                },
+                Trigger::CatchUp { instant } => TriggerView::CatchUp {
+                    scheduled_at: instant.to_string(),
+                },
+                Trigger::Boot { instant } => TriggerView::Boot {
+                    scheduled_at: instant.to_string(),
                 },
             },
             node: run.node.as_ref().map(ToString::to_string),
@@ -249,6 +266,7 @@ fn step_view(
         } => entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string()),
         StepPhase::Running { entry: None, .. }
         | StepPhase::Ready { .. }
+        | StepPhase::Retrying { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
@@ -322,6 +340,16 @@ fn waiting(
             }))
         }
         StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, (now, placed)),
+        StepPhase::Retrying { due, reason, refused } => {
+            let retry = step.attempt.saturating_sub(1);
+            Ok(Some(plain(
+                "retry",
+                match refused {
+                    Some(why) => format!("Retry {retry} waits for pool admission: {why}"),
+                    None => format!("Retry {retry} starts at {due}; the last attempt: {reason}"),
+                },
+            )))
+        }
         StepPhase::Running { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }

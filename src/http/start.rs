@@ -46,7 +46,7 @@ pub(super) struct StartedNow {
 pub(super) const FIELDS: [Param; 1] = [Param::query(
     "retries",
     Kind::Flag,
-    "True is not supported yet: a start by hand is one attempt.",
+    "Failed attempts are followed by others, by the job's own rules; false unless given.",
 )];
 
 /// Starts a job.
@@ -69,7 +69,7 @@ async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Respons
             "ductor is stopping and starts nothing; try again when it is back",
         ));
     }
-    checked_fields(body)?;
+    let retries = wants_retries(body)?;
     if !known.job.definition.enabled {
         return Err(Problem::forbidden_by_state(format!("job '{name}' is disabled")));
     }
@@ -79,6 +79,7 @@ async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Respons
         principal: PRINCIPAL.to_owned(),
         run: RunId::fresh(),
         entry: EntryId::random(),
+        retries,
     };
     let asked = once.ask(move |_, started: &Started| Ok(answer(&known, started)));
     let told = desk::start_job(&app.engine, wish, asked).await?;
@@ -89,21 +90,24 @@ async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Respons
             Problem::forbidden_by_state(sentence)
         }
         Started::Queued { .. } | Started::Ready { .. } => unreachable!("an accepted start has an answer"),
-        Started::AlreadyFired | Started::Paused => unreachable!("a start by hand has no due moment"),
+        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => {
+            unreachable!("a start by hand has no due moment")
+        }
     })
 }
 
-fn checked_fields(body: &[u8]) -> Result<(), Problem> {
+fn wants_retries(body: &[u8]) -> Result<bool, Problem> {
     let (fields, mut faults) = input::object(body, &FIELDS)?;
-    match fields.get("retries") {
-        None | Some(Value::Bool(false)) => {}
-        Some(Value::Bool(true)) => {
-            faults.push(input::fault("retries", "unsupported", "is not supported yet"));
+    let wanted = match fields.get("retries") {
+        None => false,
+        Some(Value::Bool(wanted)) => *wanted,
+        Some(_) => {
+            faults.push(input::fault("retries", "type", "must be true or false"));
+            false
         }
-        Some(_) => faults.push(input::fault("retries", "type", "must be true or false")),
-    }
+    };
     if faults.is_empty() {
-        Ok(())
+        Ok(wanted)
     } else {
         Err(Problem::invalid(faults))
     }
@@ -131,6 +135,8 @@ fn answer(known: &Known, started: &Started) -> Option<Answer> {
             Started::Queued { .. }
             | Started::AlreadyFired
             | Started::Paused
+            | Started::LastFailed
+            | Started::TooLate
             | Started::Refused(_)
             | Started::StillRunning,
             _,

@@ -12,12 +12,14 @@ use super::error::StoreError;
 use super::keys::Key;
 use super::migrate::FORMAT;
 use super::rows::Number;
+use super::runs;
 use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::run::StepPhase;
-use crate::words::names::SlotPoolName;
+use crate::words::ids::RunId;
+use crate::words::names::{JobName, SlotPoolName};
 
 /// What a check found: one sentence each. Empty = clean.
 pub type Findings = Vec<String>;
@@ -116,7 +118,14 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         POISONED_RUNS,
         REMEMBERED,
         REMEMBERED_KEYS,
-        CHANGES
+        CHANGES,
+        RETRY_SCOPES,
+        RETRYING,
+        RETRY_DUE,
+        RETRY_RIGHTS,
+        SCHEDULE_MARKS,
+        OWED,
+        BOOTS
     );
     Ok(())
 }
@@ -229,10 +238,10 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
 fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
     let mut active = BTreeSet::new();
     let mut of_jobs = BTreeSet::new();
-    let mut known = BTreeSet::new();
+    let mut known: BTreeMap<RunId, JobName> = BTreeMap::new();
     let mut alive = BTreeSet::new();
     let unreadable = every(tx, &all::RUNS, |(tenant, id), run| {
-        known.insert(id);
+        known.insert(id, run.definition.clone());
         of_jobs.insert((tenant, run.definition.clone(), id).encode());
         if !run.state.is_terminal() {
             alive.insert(id);
@@ -246,15 +255,28 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
     let mut ready = BTreeSet::new();
     let mut moving = BTreeSet::new();
+    let mut retrying = BTreeSet::new();
+    let mut due = BTreeSet::new();
     every(tx, &all::STEPS, |(tenant, id, step), state| {
-        if !known.contains(&id) {
-            findings.push(format!("steps: {id} has a step and no run"));
+        let (again, at) = runs::retry_index_of(&state);
+        match known.get(&id) {
+            None => findings.push(format!("steps: {id} has a step and no run")),
+            Some(job) if again => {
+                retrying.insert((tenant.clone(), job.clone(), id, step.clone()).encode());
+            }
+            Some(_) => {}
         }
+        due.extend(at.map(|at| (tenant.clone(), at, id, step.clone()).encode()));
         let waits = matches!(state.phase, StepPhase::Ready { .. });
         if waits {
             ready.insert((tenant, id, step).encode());
         }
-        if waits || matches!(state.phase, StepPhase::Queued { .. } | StepPhase::Running { .. }) {
+        if waits
+            || matches!(
+                state.phase,
+                StepPhase::Queued { .. } | StepPhase::Running { .. } | StepPhase::Retrying { .. }
+            )
+        {
             moving.insert(id);
         }
     })?;
@@ -264,9 +286,16 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
         ));
     }
     compare(tx, &all::READY_STEPS, ready, findings)?;
+    compare(tx, &all::RETRYING, retrying, findings)?;
+    compare(tx, &all::RETRY_DUE, due, findings)?;
     every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
-        if !known.contains(&id) {
+        if !known.contains_key(&id) {
             findings.push(format!("attempts: {id} has an attempt and no run"));
+        }
+    })?;
+    every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
+        if !alive.contains(&id) {
+            findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
         }
     })?;
     Ok(())

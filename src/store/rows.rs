@@ -7,7 +7,7 @@ use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::run::{Run, StepState};
+use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
@@ -45,6 +45,10 @@ record! {
     PoisonedRun, "poisoned run", 1;
     Remembered, "remembered answer", 1;
     super::feed::FeedRow, "change", 1;
+    RetryRight, "retry right", 1;
+    ScheduleMark, "schedule mark", 1;
+    Owed, "owed run", 1;
+    Boot, "boot", 1;
 }
 
 /// A counter of the store.
@@ -180,6 +184,48 @@ pub enum Fire {
         /// When that was recorded.
         at: Millis,
     },
+    /// Nobody could fire it in time; it became this run afterwards.
+    CaughtUp(RunId),
+    /// It became a run that ended before anything started.
+    Withdrawn {
+        /// The stable word: `queue_timeout` or `cancelled`.
+        reason: String,
+        /// When that was recorded.
+        at: Millis,
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// From where missed moments of a job are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleMark {
+    /// Everything up to here has a row, is owed, or was before the job.
+    pub at: Millis,
+    /// The schedule of which that is true; another one has missed nothing yet.
+    pub schedule: String,
+}
+
+/// A missed moment that will still run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owed {
+    /// The run that stands for it now.
+    pub run: Option<RunId>,
+    /// It is not tried before.
+    pub not_before: Millis,
+    /// Why it could not begin the last time.
+    pub refused: Option<String>,
+}
+
+/// A boot of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    /// The machine.
+    pub host: String,
+    /// The boot.
+    pub boot_id: String,
+    /// What ran for it.
+    pub digest: String,
 }
 
 /// An entry in the order of its queue.

@@ -3,14 +3,14 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present,
-    PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
+    Boot, ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, Owed, PoisonedRun,
+    Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::run::{Run, StepState};
+use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
@@ -77,13 +77,27 @@ tables! {
     24 REMEMBERED_KEYS "remembered_keys" (TenantId, DigestKey) => Number;
     /// What each commit changed: the feed.
     25 CHANGES "changes" (u64) => FeedRow;
+    /// Generations of retry scopes; the node is empty unless every node fires.
+    26 RETRY_SCOPES "retry_scopes" (TenantId, JobName, String) => Number;
+    /// Index: steps of a job whose next attempt waits, for its time, for slots or for a process.
+    27 RETRYING "retrying" (TenantId, JobName, RunId, StepRef) => Present;
+    /// Index: steps in back-off, in the order of their time.
+    28 RETRY_DUE "retry_due" (TenantId, Millis, RunId, StepRef) => Present;
+    /// Whether failed attempts of a run are followed by others; no row: none follow.
+    29 RETRY_RIGHTS "retry_rights" (TenantId, RunId) => RetryRight;
+    /// From where missed moments of a job are counted; the node is empty unless every node fires.
+    30 SCHEDULE_MARKS "schedule_marks" (TenantId, JobName, String) => ScheduleMark;
+    /// Missed moments that will still run, oldest first.
+    31 OWED "owed" (TenantId, JobName, Millis, String) => Owed;
+    /// The boot for which a job last ran.
+    32 BOOTS "boots" (TenantId, JobName, String) => Boot;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::CHANGES.index, super::NAMES.len() - 1);
+        assert_eq!(super::BOOTS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

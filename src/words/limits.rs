@@ -50,6 +50,19 @@ pub const REMEMBERED_BYTES_MAX: usize = 256 << 10;
 /// Skipped fires kept in memory while the store is down; beyond it a count for each job and reason.
 pub const SKIPPED_IN_MEMORY_MAX: usize = 10_000;
 
+/// Missed moments of one job that get a row each; what is older is counted in the log.
+pub const MISSED_ROWS_MAX: usize = 1_000;
+/// Missed moments of one job that run afterwards: the newest ones.
+pub const CAUGHT_UP_MAX: usize = 100;
+/// A catch-up that was refused or ended before it started is tried again after this time.
+pub const RESUME_MS: u64 = 30_000;
+/// A retry that was refused waits this long at least.
+pub const REFUSED_RETRY_MS: u64 = 1_000;
+/// Newest runs of a job among which its last outcome is looked for.
+pub const OUTCOME_RUNS_MAX: usize = 100;
+/// Retries brought back in one change.
+pub const RETRIES_PER_CHANGE_MAX: usize = 64;
+
 /// Bytes of a job, slot pool or step name.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Bytes of a node name: a file name and a socket name are made of it.

@@ -7,7 +7,7 @@ use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
-use crate::engine::changes::advance;
+use crate::engine::changes::{advance, retry};
 use crate::store::rows::{EndingCause, LiveAttempt, ReadyStep};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries};
@@ -55,8 +55,8 @@ pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<R
     };
     let (fact, entry_reason) = match attempt.outcome {
         Outcome::Succeeded => (Fact::Succeeded, None),
-        Outcome::Failed => (Fact::Failed(why()), launch_reason(attempt)),
-        Outcome::TimedOut => (Fact::Failed(why()), None),
+        Outcome::Failed => (failure(tx, holder, why())?, launch_reason(attempt)),
+        Outcome::TimedOut => (failure(tx, holder, why())?, None),
         Outcome::Cancelled => (Fact::Cancelled(why()), Some(reason::RUN_CANCELLED)),
         Outcome::Lost => unreachable!("a lost attempt is put back, not completed"),
     };
@@ -68,6 +68,12 @@ pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<R
         &EntryEvent::Finish(entry_reason),
         &fact,
     )
+}
+
+/// A failed attempt ends the run, or another one follows.
+fn failure(tx: &mut Tx<'_>, holder: &Holder, why: String) -> Result<Fact, StoreError> {
+    let (run, step) = advance::load(tx, holder.run, &holder.step)?;
+    retry::after_failure(tx, &run, &step, why)
 }
 
 fn launch_reason(attempt: &Attempt) -> Option<&'static str> {
@@ -92,6 +98,9 @@ pub fn close(
     end_live(tx, holder, live, attempt)?;
     if let Some(entry) = entry {
         move_entry(tx, &entry, event)?;
+    }
+    if *fact == Fact::Succeeded {
+        retry::succeeded(tx, &both.0)?;
     }
     let (run, _) = advance::advance(tx, &both, fact, None)?;
     Ok(Recorded::Done(Box::new(run)))

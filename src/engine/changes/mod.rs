@@ -7,6 +7,7 @@
 
 pub mod advance;
 pub mod cancel;
+pub mod catch_up;
 pub mod claim;
 pub mod complete;
 pub mod head;
@@ -17,5 +18,6 @@ pub mod publish;
 pub mod remember;
 pub mod renew;
 pub mod retire;
+pub mod retry;
 pub mod settle;
 pub mod start;

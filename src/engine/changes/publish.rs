@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::workflow::definition::Definition;
 use crate::engine::book::BookSlots;
+use crate::engine::changes::catch_up;
 use crate::store::rows::{DefinitionRecord, PublishedJob, PublishedSlotPool};
 use crate::store::tables::{DEFINITIONS, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS};
 use crate::store::{Abort, Rows, Tx};
@@ -28,6 +29,7 @@ pub fn publish(
     for ((_, name), _) in tx.scan(&PUBLISHED_JOBS, &(TENANT,), None, usize::MAX)? {
         if !known.contains(&name) {
             tx.remove(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
+            catch_up::forget(tx, &name)?;
             tx.tell("config.job.removed", &name, 0, None);
         }
     }

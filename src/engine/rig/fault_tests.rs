@@ -52,6 +52,7 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
         principal: "tester".to_owned(),
         run: wish.run,
         entry: wish.entry,
+        retries: false,
     }
 }
 

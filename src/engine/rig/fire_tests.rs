@@ -131,7 +131,8 @@ fn fire_rows(rig: &Rig, job: &str) -> Vec<(u64, String)> {
     let rows = rig.read(|tx| tx.scan(&FIRES, &(TENANT, name(job)), None, 100));
     let word = |fire: Fire| match fire {
         Fire::Run(_) => "run".to_owned(),
-        Fire::Skipped { reason, .. } => reason,
+        Fire::CaughtUp(_) => "caught up".to_owned(),
+        Fire::Skipped { reason, .. } | Fire::Withdrawn { reason, .. } => reason,
     };
     rows.into_iter()
         .map(|((_, _, instant, _), fire)| (instant.since(BEGIN), word(fire)))
@@ -175,7 +176,7 @@ fn a_moment_fires_once() {
     assert_eq!(other.fire("a", BEGIN), Started::AlreadyFired);
     assert_eq!(rig.waiting("p"), 1);
     // A late skipped row never replaces the run.
-    assert!(!rig.change(|tx| Ok(skip(tx, &name("a"), BEGIN, "pool_unavailable")?)));
+    assert!(!rig.change(|tx| Ok(skip(tx, &name("a"), BEGIN, "", "pool_unavailable")?)));
     assert_eq!(fire_rows(&rig, "a"), [(0, "run".to_owned())]);
 }
 

@@ -14,3 +14,5 @@ mod fire_tests;
 mod lease_tests;
 mod model_tests;
 mod queue_tests;
+mod retry_tests;
+mod schedule_tests;

@@ -267,7 +267,7 @@ impl Daemon {
         let number = self.number();
         let node = match trigger {
             Trigger::Manual { .. } => Some(self.engine.node.clone()),
-            Trigger::Schedule { .. } => None,
+            Trigger::Schedule { .. } | Trigger::CatchUp { .. } | Trigger::Boot { .. } => None,
         };
         Start {
             name: jobs::name(job),
@@ -276,6 +276,8 @@ impl Daemon {
             node,
             run: run_id(number),
             entry: EntryId(u128::from(number).to_be_bytes()),
+            retries: false,
+            boot: None,
             rules: Rules {
                 expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
             },
@@ -437,7 +439,10 @@ impl Daemon {
             Ok(
                 match admission::head(&head::view(tx, &book, &entry, now, false)?) {
                     HeadVerdict::Wait(why) => Some(why.word()),
-                    HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
+                    HeadVerdict::Claim
+                    | HeadVerdict::Expire
+                    | HeadVerdict::Withdraw
+                    | HeadVerdict::Supersede => None,
                 },
             )
         })
