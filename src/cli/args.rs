@@ -9,11 +9,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{doctor, jobs, nodes, runs, slots, status};
+use super::{check, configure, doctor, jobs, nodes, runs, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
   ductor serve                      run the daemon; it prints the dashboard's address
+  ductor check                      is the configuration good
   ductor status                     is all well, what runs, what comes next
   ductor job ls                     all jobs
   ductor job start backup --follow  start one and watch its output
@@ -89,6 +90,8 @@ impl Global {
 pub(super) enum Command {
     /// Run the daemon.
     Serve(ServeArguments),
+    /// Is the configuration good? Every fault with its place, or what it says.
+    Check(check::CheckArguments),
     /// Is all well? What runs, what waits, what comes next.
     Status,
     /// One word for a container's health check.
@@ -109,7 +112,7 @@ pub(super) enum Command {
     Node(nodes::NodeCommand),
     /// The configuration that the daemon works with.
     #[command(subcommand)]
-    Config(nodes::ConfigCommand),
+    Config(configure::ConfigCommand),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
 }

@@ -112,6 +112,11 @@ impl Problem {
         }
     }
 
+    /// A text member of the document.
+    pub(super) fn member(&self, name: &str) -> Option<String> {
+        fields::text(self.document.as_ref()?, &[name])
+    }
+
     fn text(&self) -> String {
         let mut text = format!("error: {}", self.sentence);
         if self.status == 500 {

@@ -3,12 +3,14 @@
 //! * `args` has the words, `run` the way from them to an exit code (`exit`), `session` what a command works with.
 //! * `client` talks to the daemon, `failure` is why it did not work, `fields` reads answers leniently.
 //! * `show` writes, `table` and `times` give it form, `log_text` and `event_text` read logs and event streams.
-//! * `status`, `jobs`, `slots`, `runs`, `nodes` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`; `configuration` finds and judges the file.
+//! * `status`, `jobs`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve them.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`; `configuration` finds and judges the file.
 
 mod args;
+mod check;
 mod client;
 mod configuration;
+mod configure;
 mod doctor;
 mod event_text;
 mod exit;

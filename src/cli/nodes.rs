@@ -1,4 +1,4 @@
-//! `ductor node ls` and `ductor config show`.
+//! `ductor node ls`.
 
 use clap::Subcommand;
 use serde_json::Value;
@@ -16,13 +16,6 @@ use crate::words::limits;
 pub(super) enum NodeCommand {
     /// All daemons that have used this state directory.
     Ls,
-}
-
-/// What can be asked about the configuration.
-#[derive(Debug, Subcommand)]
-pub(super) enum ConfigCommand {
-    /// What the daemon works with, every default filled in, secrets hidden.
-    Show,
 }
 
 /// Lists the daemons.
@@ -67,18 +60,4 @@ fn nodes_table(nodes: &[Value], show: &Show, fit: Fit) -> Table {
         ]);
     }
     table
-}
-
-/// Prints the configuration.
-pub(super) async fn config(session: &Session, command: &ConfigCommand) -> Result<Exit, Failure> {
-    let ConfigCommand::Show = command;
-    let body = session.client.get(&["api", "config"], &[]).await?;
-    if session.show.json {
-        session.show.document(&body.text)?;
-        return Ok(Exit::Done);
-    }
-    let text = serde_json::to_string_pretty(fields::data(&body.value))
-        .map_err(|error| Failure::Negative(error.to_string()))?;
-    session.show.document(&text)?;
-    Ok(Exit::Done)
 }

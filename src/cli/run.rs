@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::session::Session;
 use super::show::Show;
 use super::times;
-use super::{doctor, foreground, jobs, nodes, runs, serve, slots, status};
+use super::{check, configure, doctor, foreground, jobs, nodes, runs, serve, slots, status};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -33,6 +33,13 @@ pub fn run() -> ExitCode {
     let global = arguments.global;
     let exit = match arguments.command {
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Check(arguments) => {
+            let show = Show::new(&global);
+            check::check(&arguments, &show).unwrap_or_else(|failure| {
+                show.failure(&failure);
+                failure.exit()
+            })
+        }
         Command::Doctor(arguments) => doctor::doctor(&arguments, global.server_given(), &Show::new(&global)),
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
@@ -101,8 +108,8 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Slots(command) => slots::perform(session, command).await,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
-        Command::Config(command) => nodes::config(session, &command).await,
-        Command::Serve(_) | Command::Doctor(_) => {
+        Command::Config(command) => configure::perform(session, &command).await,
+        Command::Serve(_) | Command::Check(_) | Command::Doctor(_) => {
             Err(Failure::Usage("this command needs no daemon".to_owned()))
         }
     }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Place, ordered};
 
 /// Bytes of one configuration file. A thousand jobs need a quarter of a megabyte.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -61,6 +61,24 @@ impl Sources {
             Ok(Self { files })
         } else {
             Err(faults)
+        }
+    }
+
+    /// Findings in the order of these files, cut at a page.
+    pub fn in_order(&self, faults: Vec<Fault>) -> Vec<Fault> {
+        let names: Vec<Arc<str>> = self.files.iter().map(|source| source.name.clone()).collect();
+        ordered(faults, &names)
+    }
+
+    /// The same texts under other names.
+    #[must_use]
+    pub fn renamed(&self, name_of: impl Fn(&str) -> String) -> Self {
+        let files = self.files.iter().map(|source| Source {
+            name: name_of(&source.name).into(),
+            ..source.clone()
+        });
+        Self {
+            files: files.collect(),
         }
     }
 

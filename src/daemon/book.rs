@@ -30,12 +30,7 @@ fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
     Ok(Definition {
         name: JobName::new(&job.name)?,
         enabled: job.enabled,
-        schedule: job.schedule.as_ref().map(|text| ScheduleText {
-            text: text.text.clone(),
-            seconds: job.seconds,
-            day_match: job.day_match.map(day_match),
-            timezone: job.timezone.clone(),
-        }),
+        schedule: schedule_text_of(job),
         concurrency: match job.concurrency_policy {
             config::ConcurrencyPolicy::Allow => ConcurrencyPolicy::Allow,
             config::ConcurrencyPolicy::Forbid => ConcurrencyPolicy::Forbid,
@@ -47,6 +42,15 @@ fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
             command: command_of(job),
             slots,
         }],
+    })
+}
+
+fn schedule_text_of(job: &JobConfig) -> Option<ScheduleText> {
+    job.schedule.as_ref().map(|text| ScheduleText {
+        text: text.text.clone(),
+        seconds: job.seconds,
+        day_match: job.day_match.map(day_match),
+        timezone: job.timezone.clone(),
     })
 }
 
@@ -144,9 +148,12 @@ pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
     }
 }
 
-/// The schedule of a definition, parsed. It was checked when the file was read.
-fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
-    let text = definition.schedule.as_ref()?;
+/// The schedule of a job, parsed. It was checked when the file was read.
+pub(super) fn schedule_of_job(job: &JobConfig) -> Option<Schedule> {
+    schedule_of(&job.name, &schedule_text_of(job)?)
+}
+
+fn schedule_of(job: &str, text: &ScheduleText) -> Option<Schedule> {
     let options = ParseOptions {
         seconds: text.seconds,
         day_match: text.day_match.map(|choice| match choice {
@@ -154,12 +161,12 @@ fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
             DayMatch::And => schedule::DayMatch::And,
         }),
         timezone: text.timezone.as_deref(),
-        job_name: definition.name.as_str(),
+        job_name: job,
     };
     match Schedule::parse(&text.text, options) {
-        Ok(schedule) => Some(Arc::new(schedule)),
+        Ok(schedule) => Some(schedule),
         Err(error) => {
-            tracing::error!(job = %definition.name, cause = %error, "this schedule was accepted and cannot be read");
+            tracing::error!(job, cause = %error, "this schedule was accepted and cannot be read");
             None
         }
     }
@@ -190,7 +197,11 @@ pub fn book_of(
         let job = BookJob {
             version: versions.get(&definition.name).copied().unwrap_or(1),
             digest: definition.digest(),
-            schedule: schedule_of(&definition),
+            schedule: definition
+                .schedule
+                .as_ref()
+                .and_then(|text| schedule_of(definition.name.as_str(), text))
+                .map(Arc::new),
             definition: Arc::new(definition),
         };
         (job.definition.name.clone(), job)

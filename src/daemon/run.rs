@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use super::open::Daemon;
+use super::reload::Reloader;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::follow_ups::FollowUps;
@@ -33,8 +33,8 @@ pub enum Drained {
 }
 
 impl Loops {
-    pub(super) fn start(daemon: &Daemon) -> Loops {
-        let engine = daemon.engine.clone();
+    pub(super) fn start(engine: &Engine, reloader: &Reloader) -> Loops {
+        let engine = engine.clone();
         let dispatcher = Dispatcher::new(engine.clone());
         let unreadable = dispatcher.unreadable();
         let mut tasks = JoinSet::new();
@@ -42,7 +42,7 @@ impl Loops {
         tasks.spawn(Scheduler::new(engine.clone()).run());
         tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
-        let retention = Retention::new(engine.clone(), daemon.keep());
+        let retention = Retention::new(engine.clone(), reloader.follow_keep());
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());

@@ -5,7 +5,7 @@ use crate::domain::schedule::{ParseOptions, Schedule};
 
 /// The product's schedules, as the configuration sees them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Schedules;
+pub(super) struct Schedules;
 
 impl ScheduleCheck for Schedules {
     fn check(

@@ -100,7 +100,7 @@ pub struct SlotPoolJob {
 /// A result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ResultLabel {
-    /// `ok`, `failed` or `lost`.
+    /// `ok`, `failed` or `lost` of renewals; `applied`, `rejected` or `failed` of reloads.
     pub result: String,
 }
 
@@ -207,6 +207,8 @@ pub struct Metrics {
     pub http_request_seconds: Family<RouteMethod, Histogram, fn() -> Histogram>,
     /// Requests that were turned away before they were routed.
     pub http_rejected: Family<ReasonLabel, Counter>,
+    /// Reloads of the configuration: `applied`, `rejected` or `failed`.
+    pub config_reloads: Family<ResultLabel, Counter>,
     job_names: Names,
     slot_pool_names: Names,
     passes: AtomicU64,
@@ -232,6 +234,7 @@ impl Metrics {
             http_requests: Family::default(),
             http_request_seconds: Family::new_with_constructor(seconds),
             http_rejected: Family::default(),
+            config_reloads: Family::default(),
             job_names: Names::default(),
             slot_pool_names: Names::default(),
             passes: AtomicU64::new(0),

@@ -233,15 +233,15 @@ impl Scheduler {
             unlisted,
         } = found;
         if owed > 0 {
-            tracing::info!(job = %name, "Job {name}: {owed} missed fires will run now, one after the other");
+            tracing::info!(job = %name, "Job {name}: {} will run now, one after the other", counted(owed as u64, "missed fire"));
             self.engine.wake_follow_ups.notify_one();
         }
         if skipped > 0 {
-            tracing::warn!(job = %name, "Job {name}: {skipped} missed fires were skipped");
+            tracing::warn!(job = %name, "Job {name}: {} skipped (onMissed)", counted(skipped as u64, "missed fire"));
             self.count_many(name, "skipped", skipped as u64);
         }
         if unlisted > 0 {
-            tracing::warn!(job = %name, "Job {name}: {unlisted} older missed fires are not listed one by one");
+            tracing::warn!(job = %name, "Job {name}: {} not listed one by one", counted(unlisted, "older missed fire"));
             self.count_many(name, "skipped", unlisted);
         }
     }
@@ -402,6 +402,12 @@ impl Scheduler {
             tracing::warn!(job = %job, "Job {job}: {count} skipped fires ({word}) could not be recorded");
         }
     }
+}
+
+/// `1 thing`, `2 things`.
+fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
 }
 
 /// Fires one due moment.

@@ -83,7 +83,7 @@ pub(super) async fn front(State(app): State<App>, request: Request, next: Next) 
 
 async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Option<String>) -> Response {
     *readable_by = match app
-        .origins
+        .origins()
         .judge(request.method(), request.uri(), request.headers())
     {
         Ok(origin) => origin,
@@ -106,7 +106,7 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
         app.engine.metrics.count_rejected("body");
         return problem.into_response();
     }
-    let limit = Duration::from_millis(app.config.server.request_timeout_ms);
+    let limit = Duration::from_millis(app.config().server.request_timeout_ms);
     // A stream answers at once and goes on after that, outside of this limit.
     match tokio::time::timeout(limit, routed(app, request, next)).await {
         Ok(response) => response,
@@ -119,7 +119,7 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
 
 async fn routed(app: &App, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let max = usize::try_from(app.config.server.max_body_bytes).unwrap_or(usize::MAX);
+    let max = usize::try_from(app.config().server.max_body_bytes).unwrap_or(usize::MAX);
     let announced = body.size_hint().lower();
     let too_large = || {
         app.engine.metrics.count_rejected("body");

@@ -126,7 +126,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         age_ms,
     };
     let fresh = last.filter(|_| age_ms <= STALE_MS);
-    let low = app.config.state.low_disk_bytes;
+    let low = app.config().state.low_disk_bytes;
     let store = match (last, fresh) {
         (None, _) => "not checked yet",
         (Some(_), None) => "does not answer",
@@ -141,6 +141,15 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     let trusted = app.engine.book().locks_trusted;
     let draining = app.engine.is_stopping();
     let passing = is_passing(app, last, now);
+    // A rejected reload is told everywhere, and is no reason to take a working daemon out of service.
+    let standing = app.reloader.standing();
+    let configuration = match &standing.rejected {
+        None => format!("in force since {}", standing.since),
+        Some(rejected) => format!(
+            "in force since {}; a reload was rejected at {}",
+            standing.since, rejected.at
+        ),
+    };
     vec![
         check("store", fresh.is_some_and(|report| report.store), store, age_ms),
         check("disk", disk.0, &disk.1, age_ms),
@@ -156,6 +165,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
             if passing { "passes" } else { "does not pass" },
             age_ms,
         ),
+        check("configuration", true, &configuration, 0),
         check(
             "drain",
             !draining,
@@ -163,6 +173,18 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
             0,
         ),
     ]
+}
+
+/// Nothing has been checked yet.
+pub(super) fn is_starting(app: &App) -> bool {
+    app.health.last().is_none()
+}
+
+/// The store answers and the loops turn. At the very start nothing is known yet, which is no sign of death.
+pub(super) fn is_alive(app: &App) -> bool {
+    let (last, now) = (app.health.last(), app.engine.now().boot);
+    let store = last.is_none_or(|last| last.store && last.at.until(now) <= STALE_MS);
+    store && is_passing(app, last, now)
 }
 
 /// While it drains, the loops have ended on purpose.

@@ -21,7 +21,8 @@ use super::{health, nodes};
 use crate::engine::book::Book;
 use crate::engine::changes::head;
 use crate::engine::metrics::{
-    JobLabel, Metrics, ReasonLabel, SlotPoolLabel, SlotPoolStateLabel, WorkflowOutcome, in_seconds,
+    JobLabel, Metrics, ReasonLabel, ResultLabel, SlotPoolLabel, SlotPoolStateLabel, WorkflowOutcome,
+    in_seconds,
 };
 use crate::os;
 use crate::store::tables::{ACTIVE_RUNS, SLOT_WAITING};
@@ -200,6 +201,13 @@ fn register_process(registry: &mut Registry, app: &App) {
         "1 while draining",
         u64::from(app.engine.is_stopping()),
     );
+    let rejected = app.reloader.standing().rejected.is_some();
+    gauge(
+        registry,
+        "ductor_config_reload_failed",
+        "1 after a rejected reload",
+        u64::from(rejected),
+    );
     let streams = app.streams.load(Ordering::Relaxed) as u64;
     gauge(registry, "ductor_stream_clients", "Event streams", streams);
     let stats = app.engine.store.stats();
@@ -249,7 +257,19 @@ fn register_requests(to: &mut Registry, metrics: &Metrics) {
         };
         drop(metrics.http_rejected.get_or_create(&label));
     }
+    for result in ["applied", "rejected", "failed"] {
+        let label = ResultLabel {
+            result: result.to_owned(),
+        };
+        drop(metrics.config_reloads.get_or_create(&label));
+    }
     let m = metrics;
+    row(
+        to,
+        "ductor_config_reloads",
+        "Reloads of the configuration",
+        &m.config_reloads,
+    );
     row(
         to,
         "ductor_http_requests",

@@ -77,6 +77,8 @@ pub(super) fn page() -> Page {
         get "/api/status", status::show, showStatus, "system:read", "The state of the daemon, and whether all is well.",
             shows(data::<status::StatusView>);
         get "/api/config", config::show, showConfig, "system:read", "The configuration in force, without secrets.", shows(any_data);
+        post "/api/config:reload", config::reload, reloadConfig, "system:write", "Reads the configuration anew, or changes nothing.",
+            shows(data::<config::ReloadedView>);
         get "/api/nodes", nodes::list, listNodes, "system:read", "Daemons that have used this state directory, by name.",
             query(&PARAMS), shows(page_of::<nodes::NodeView>);
         get "/api/store/check", store_check::run, checkStore, "system:read", "Checks every row and index of the store.",

@@ -128,6 +128,8 @@ struct StepView {
     reason: Option<String>,
     attempt: u32,
     deaths: u32,
+    /// When the next attempt of a failed step is due.
+    retry_at: Option<String>,
     queue_id: Option<String>,
     live: Option<LiveView>,
     attempts: Vec<AttemptView>,
@@ -278,6 +280,10 @@ fn step_view(
         reason: state.phase.reason().map(str::to_owned),
         attempt: state.attempt,
         deaths: state.deaths,
+        retry_at: match &state.phase {
+            StepPhase::Retrying { due, .. } => Some(due.to_string()),
+            _ => None,
+        },
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
         attempts: ended

@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::app::{App, VERSION};
+use super::config::ConfigurationView;
 use super::error::Problem;
 use super::health;
 use super::runs::Data;
@@ -39,6 +40,7 @@ pub(super) struct StatusView {
     poisoned_runs: Vec<PoisonedView>,
     pools: Vec<PoolSummary>,
     next_fires: Vec<FireView>,
+    configuration: ConfigurationView,
     store: StoreView,
 }
 
@@ -127,6 +129,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let seen = app.engine.read(move |tx| look(tx, &for_read, now)).await?;
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
+    let configuration = ConfigurationView::of(&app);
     let data = StatusView {
         version: VERSION,
         node: app.engine.node.to_string(),
@@ -135,16 +138,30 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         state_directory: root
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        verdict: verdict(&checks, &seen),
+        verdict: verdict(&checks, &seen, configuration.complaint()),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
         counts: seen.counts,
         poisoned_runs: seen.poisoned,
         pools: seen.pools,
         next_fires: next_fires(&book, now),
+        configuration,
         store: app.engine.store.stats().into(),
     };
     Ok(Json(Data { data }))
+}
+
+/// The verdict alone. A store that does not answer has one too.
+pub(super) async fn verdict_now(app: &App) -> String {
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    match app.engine.read(move |tx| look(tx, &book, now)).await {
+        Ok(seen) => verdict(
+            &health::checks(app),
+            &seen,
+            ConfigurationView::of(app).complaint(),
+        ),
+        Err(_) => "Not ready: the store does not answer.".to_owned(),
+    }
 }
 
 fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
@@ -253,7 +270,7 @@ fn next_fires(book: &Book, now: Millis) -> Vec<FireView> {
         .collect()
 }
 
-fn verdict(checks: &[health::Check], seen: &Seen) -> String {
+fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> String {
     let bad: Vec<&str> = checks
         .iter()
         .filter(|check| !check.ok)
@@ -274,6 +291,9 @@ fn verdict(checks: &[health::Check], seen: &Seen) -> String {
     }
     if !unreadable.is_empty() {
         return format!("Slot pools that cannot be read: {}.", unreadable.join(", "));
+    }
+    if let Some(complaint) = complaint {
+        return complaint;
     }
     if !seen.poisoned.is_empty() {
         return format!(

@@ -43,7 +43,10 @@ async fn readiness_is_the_last_result_of_the_check() {
         .iter()
         .map(|check| check["name"].clone())
         .collect();
-    assert_eq!(names, ["store", "disk", "locks", "scheduler", "drain"]);
+    assert_eq!(
+        names,
+        ["store", "disk", "locks", "scheduler", "configuration", "drain"]
+    );
     face.app
         .engine
         .store
@@ -222,7 +225,7 @@ async fn an_idle_connection_does_not_hold_the_end() {
     let app = super::App::new(
         &face.app.engine,
         face.app.unreadable.clone(),
-        &face.app.config,
+        &face.app.reloader,
         address,
     );
     let stop = CancellationToken::new();

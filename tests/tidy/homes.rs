@@ -26,6 +26,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper_util", &["src/http/"]),
     ("reqwest", &["src/cli/"]),
     ("rustix", &["src/os/"]),
+    ("sd_notify", &["src/os/"]),
     ("serde_saphyr", &["src/config/"]),
     ("strsim", &["src/config/", "src/domain/schedule/", "src/http/"]),
     ("tower", &["src/http/"]),

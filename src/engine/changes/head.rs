@@ -50,7 +50,7 @@ pub fn has_live_instance(rows: &mut impl Rows, job: &JobName, except: RunId) -> 
 }
 
 /// Judges the definition of `entry` against the published one.
-fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
+pub(super) fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
     published.is_some_and(|published| {
         published.enabled
             && published.digest == entry.digest

@@ -13,6 +13,7 @@ pub mod complete;
 pub mod head;
 pub mod maintain;
 pub mod nodes;
+pub mod outdated;
 pub mod pause;
 pub mod publish;
 pub mod remember;
