@@ -150,10 +150,16 @@ pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
 
 /// The schedule of a job, parsed. It was checked when the file was read.
 pub(super) fn schedule_of_job(job: &JobConfig) -> Option<Schedule> {
-    schedule_of(&job.name, &schedule_text_of(job)?)
+    parsed(&job.name, &schedule_text_of(job)?)
 }
 
-fn schedule_of(job: &str, text: &ScheduleText) -> Option<Schedule> {
+/// The schedule of a definition, parsed.
+pub fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
+    let text = definition.schedule.as_ref()?;
+    parsed(definition.name.as_str(), text).map(Arc::new)
+}
+
+fn parsed(job: &str, text: &ScheduleText) -> Option<Schedule> {
     let options = ParseOptions {
         seconds: text.seconds,
         day_match: text.day_match.map(|choice| match choice {
@@ -197,11 +203,7 @@ pub fn book_of(
         let job = BookJob {
             version: versions.get(&definition.name).copied().unwrap_or(1),
             digest: definition.digest(),
-            schedule: definition
-                .schedule
-                .as_ref()
-                .and_then(|text| schedule_of(definition.name.as_str(), text))
-                .map(Arc::new),
+            schedule: schedule_of(&definition),
             definition: Arc::new(definition),
         };
         (job.definition.name.clone(), job)

@@ -4,6 +4,7 @@
 //! of these, save, and act.
 
 pub mod catch_up;
+pub mod fires;
 pub mod schedule;
 pub mod slots;
 pub mod workflow;

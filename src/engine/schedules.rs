@@ -410,6 +410,25 @@ fn counted(number: u64, thing: &str) -> String {
     format!("{number} {thing}{ending}")
 }
 
+/// Fires one moment of a job as the loop does, for tests of what shows it.
+#[cfg(test)]
+pub(crate) async fn fire_now(
+    engine: &Engine,
+    book: &Arc<Book>,
+    name: &JobName,
+    instant: Millis,
+) -> Result<Started, ChangeError> {
+    let job = book.jobs[name].clone();
+    let due = Due {
+        name: name.clone(),
+        node: fire_node(book, &job),
+        job,
+        instant,
+        boot: None,
+    };
+    fire(engine, book, &due).await
+}
+
 /// Fires one due moment.
 async fn fire(engine: &Engine, book: &Arc<Book>, due: &Due) -> Result<Started, ChangeError> {
     let name = due.name.as_str();

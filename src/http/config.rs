@@ -75,13 +75,13 @@ pub(super) struct SettingView {
 
 impl From<NameChanges> for NamesView {
     fn from(changes: NameChanges) -> NamesView {
-        let changed = changes.changed.into_iter().map(|one| ChangedView {
+        let differing = changes.changed.into_iter().map(|one| ChangedView {
             name: one.name,
             keys: one.keys,
         });
         NamesView {
             added: changes.added,
-            changed: changed.collect(),
+            changed: differing.collect(),
             removed: changes.removed,
         }
     }

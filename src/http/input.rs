@@ -49,6 +49,16 @@ where
     }
 }
 
+/// A parameter that is `true` or `false`.
+pub(super) fn flag(pairs: &[(String, String)], name: &str) -> Result<Option<bool>, Problem> {
+    match last(pairs, name) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Problem::unreadable(format!("`{name}` must be `true` or `false`"))),
+    }
+}
+
 /// The JSON object of a body; no body is an empty one. Unknown fields are faults.
 pub(super) fn object(
     body: &[u8],

@@ -42,22 +42,13 @@ struct Filter {
     paused: Option<bool>,
 }
 
-fn flag(pairs: &[(String, String)], name: &str) -> Result<Option<bool>, Problem> {
-    match input::last(pairs, name) {
-        None => Ok(None),
-        Some("true") => Ok(Some(true)),
-        Some("false") => Ok(Some(false)),
-        Some(_) => Err(Problem::unreadable(format!("`{name}` must be `true` or `false`"))),
-    }
-}
-
 /// Jobs by name.
 pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<Value>>, Problem> {
     let pairs = paging::query(&uri, &FILTERS)?;
     let filter = Filter {
         pools: paging::values(&pairs, "pool"),
-        enabled: flag(&pairs, "enabled")?,
-        paused: flag(&pairs, "paused")?,
+        enabled: input::flag(&pairs, "enabled")?,
+        paused: input::flag(&pairs, "paused")?,
     };
     let parts = filter.pools.iter().map(|name| ("pool", name.clone()));
     let flags = [("enabled", filter.enabled), ("paused", filter.paused)];

@@ -87,6 +87,7 @@ pub(super) struct JobView {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = JobSchedule)]
 struct ScheduleView {
     text: String,
     timezone: String,

@@ -6,8 +6,10 @@
 //! dashboard, keys and scopes.
 
 mod app;
+mod calendar;
 mod config;
 mod error;
+mod fires;
 mod front;
 mod head;
 mod health;
@@ -27,6 +29,7 @@ mod pauses;
 mod router;
 mod run_list;
 mod runs;
+mod schedules;
 mod serve;
 mod slots;
 mod start;
@@ -34,6 +37,7 @@ mod status;
 mod store_check;
 mod tail;
 mod version;
+mod why;
 
 #[cfg(test)]
 mod fixture;
@@ -47,6 +51,8 @@ mod once_tests;
 mod openapi_tests;
 #[cfg(test)]
 mod run_tests;
+#[cfg(test)]
+mod schedule_tests;
 #[cfg(test)]
 mod slot_tests;
 #[cfg(test)]

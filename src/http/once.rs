@@ -119,7 +119,8 @@ fn digest_of(parts: &Parts, body: &[u8]) -> [u8; 16] {
 
 /// Keeps an accepted answer, unless the handler had it kept with its effect.
 pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Response {
-    let is_kept = response.extensions().get::<Kept>().is_some();
+    let marks = response.extensions();
+    let is_kept = marks.get::<Kept>().is_some() || marks.get::<Harmless>().is_some();
     let Some((_held, ticket)) = passage
         .held
         .filter(|_| response.status().is_success() && !is_kept)
@@ -155,6 +156,10 @@ pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Res
 /// Marks an answer that its handler had kept.
 #[derive(Debug, Clone, Copy)]
 struct Kept;
+
+/// Marks the answer to a request that changed nothing, whatever its method: there is nothing to remember.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Harmless;
 
 /// The field that [`Once::expecting`] reads.
 pub(super) const FIELDS: [Param; 1] = [Param::query(

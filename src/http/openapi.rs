@@ -187,12 +187,15 @@ fn query_parameter(param: &Param) -> Value {
     if param.repeated {
         schema = json!({"type": "array", "items": schema});
     }
-    json!({"name": param.name, "in": "query", "description": param.about, "schema": schema})
+    json!({
+        "name": param.name, "in": "query", "required": param.required, "description": param.about, "schema": schema,
+    })
 }
 
 fn schema_of(kind: Kind) -> Value {
     match kind {
         Kind::Text => json!({"type": "string"}),
+        Kind::Zone => json!({"type": "string", "examples": ["Europe/London"]}),
         Kind::Integer => json!({"type": "integer"}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Instant => json!({"type": "string", "format": "date-time"}),
@@ -274,8 +277,18 @@ fn request_body(fields: &[Param], example: &Value) -> Value {
         (field.name.to_owned(), schema)
     });
     let properties: Map<_, _> = properties.collect();
-    let schema = json!({"type": "object", "properties": properties, "additionalProperties": false});
-    json!({"required": false, "content": {"application/json": {"schema": schema, "example": example}}})
+    let needed = fields
+        .iter()
+        .filter(|field| field.required)
+        .map(|field| field.name);
+    let needed: Vec<&str> = needed.collect();
+    let is_required = !needed.is_empty();
+    let schema = json!({
+        "type": "object", "properties": properties, "required": needed, "additionalProperties": false,
+    });
+    json!({
+        "required": is_required, "content": {"application/json": {"schema": schema, "example": example}},
+    })
 }
 
 fn problem() -> Value {

@@ -142,25 +142,33 @@ impl Paging {
     }
 }
 
-/// The page of names that are all in memory, in their order.
+/// The page of names that are all in memory, in their order; and whether there are more behind it.
 pub(super) fn of_names<'a, N: AsRef<str>>(
     names: impl DoubleEndedIterator<Item = &'a N>,
     paging: &Paging,
 ) -> (Vec<&'a N>, bool) {
-    let after = paging.after.as_deref();
-    let wanted = paging.size + 1;
-    let mut found: Vec<&N> = if paging.ascending {
-        let rest = names.filter(|name| after.is_none_or(|after| name.as_ref().as_bytes() > after));
-        rest.take(wanted).collect()
-    } else {
-        let rest = names
-            .rev()
-            .filter(|name| after.is_none_or(|after| name.as_ref().as_bytes() < after));
-        rest.take(wanted).collect()
-    };
-    let more = found.len() == wanted;
+    let mut found = all_after(names, paging);
+    let more = found.len() > paging.size;
     found.truncate(paging.size);
     (found, more)
+}
+
+/// All names behind the cursor, in their order.
+pub(super) fn all_after<'a, N: AsRef<str>>(
+    names: impl DoubleEndedIterator<Item = &'a N>,
+    paging: &Paging,
+) -> Vec<&'a N> {
+    let after = paging.after.as_deref();
+    if paging.ascending {
+        names
+            .filter(|name| after.is_none_or(|after| name.as_ref().as_bytes() > after))
+            .collect()
+    } else {
+        names
+            .rev()
+            .filter(|name| after.is_none_or(|after| name.as_ref().as_bytes() < after))
+            .collect()
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Integer,
     /// `true` or `false`.
     Flag,
+    /// The name of a time zone.
+    Zone,
     /// An RFC 3339 instant.
     Instant,
     /// One of these words.
@@ -22,6 +24,7 @@ pub(super) struct Param {
     pub(super) kind: Kind,
     pub(super) about: &'static str,
     pub(super) repeated: bool,
+    pub(super) required: bool,
 }
 
 impl Param {
@@ -32,6 +35,7 @@ impl Param {
             kind,
             about,
             repeated: false,
+            required: false,
         }
     }
 
@@ -41,6 +45,12 @@ impl Param {
             repeated: true,
             ..Param::query(name, kind, about)
         }
+    }
+
+    /// Without it the request is refused.
+    pub(super) const fn needed(mut self) -> Param {
+        self.required = true;
+        self
     }
 }
 

@@ -14,8 +14,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, run_list, runs,
-    slots, start, status, store_check, tail,
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, run_list,
+    runs, schedules, slots, start, status, store_check, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -45,10 +45,27 @@ pub(super) fn page() -> Page {
             fields(&pauses::FIELDS), shows(plain::<jobs::JobView>), versioned();
         post "/jobs/{job}/resume", pauses::resume_job, resumeJob, "job:write", "Lifts the pause of a job.",
             shows(plain::<jobs::JobView>), versioned();
+        get "/jobs/{job}/fires", fires::of_job, listFires, "job:read", "What became of the due moments of a job, newest first.",
+            query(&fires::QUERY), shows(list::<fires::FireView>);
+        get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",
+            query(&why::QUERY), shows(plain::<why::WhyView>);
         get "/api/jobs", job_list::list, pageJobs, "job:read", "Jobs by pages, by name.",
             query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<jobs::JobView>);
         get "/api/jobs/{job}", job_list::show, getJob, "job:read", "One job, in the field names of `/api`.",
             shows(snake_data::<jobs::JobView>), versioned();
+        // Schedules.
+        get "/api/schedules", schedules::list, listSchedules, "job:read", "Schedules by pages, with their last and next fire.",
+            query(&schedules::FILTERS), query(&PARAMS), shows(page_of::<schedules::ScheduleView>);
+        post "/api/schedules:preview", schedules::preview_expression, previewSchedule, "job:read", "What an expression would do.",
+            fields(&schedules::PREVIEW), shows(any_data);
+        get "/api/schedules.ics", schedules::ics, calendar, "job:read", "The next fires of all jobs as a calendar.",
+            query(&schedules::ICS), sends("text/calendar");
+        get "/api/schedules/{job}/next", schedules::next, nextFires, "job:read", "The next fires of a job, in two zones.",
+            query(&schedules::NEXT), shows(any_data);
+        get "/api/schedules/{job}/fires", fires::of_schedule, pageFires, "job:read", "What became of the due moments of a job, by pages.",
+            query(&fires::FILTERS), query(&PARAMS), shows(page_of::<fires::FireView>);
+        get "/api/schedules/{job}/why", why::of_schedule, explainFire, "job:read", "Why a job did or did not run at a time.",
+            query(&why::QUERY), shows(data::<why::WhyView>);
         // Slot pools.
         get "/pools", slots::list, listPools, "slot:read", "All slot pools with their entries.",
             query(&slots::QUERY), shows(list::<slots::PoolView>);

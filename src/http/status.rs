@@ -8,15 +8,17 @@ use utoipa::ToSchema;
 use super::app::{App, VERSION};
 use super::config::ConfigurationView;
 use super::error::Problem;
-use super::health;
 use super::runs::Data;
+use super::{health, nodes};
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
 use crate::engine::changes::head;
+use crate::store::rows::NodeRecord;
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
 use crate::store::{Rows, StoreError, StoreStats, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
+use crate::words::names::NodeName;
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -39,9 +41,18 @@ pub(super) struct StatusView {
     counts: Counts,
     poisoned_runs: Vec<PoisonedView>,
     pools: Vec<PoolSummary>,
+    nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
     configuration: ConfigurationView,
     store: StoreView,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct NodeSummary {
+    name: String,
+    /// `live`, or `gone` when nobody holds its lock.
+    state: &'static str,
+    last_seen: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
@@ -86,6 +97,7 @@ struct PoolNumbers {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = NextFire)]
 struct FireView {
     job: String,
     at: String,
@@ -120,6 +132,7 @@ struct Seen {
     counts: Counts,
     poisoned: Vec<PoisonedView>,
     pools: Vec<PoolSummary>,
+    nodes: Vec<(NodeName, NodeRecord)>,
 }
 
 /// The page.
@@ -130,7 +143,17 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
     let configuration = ConfigurationView::of(&app);
+    let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
+        name: name.to_string(),
+        state: if nodes::is_live(&app.engine, name) {
+            "live"
+        } else {
+            "gone"
+        },
+        last_seen: record.last_seen.to_string(),
+    });
     let data = StatusView {
+        nodes: nodes.collect(),
         version: VERSION,
         node: app.engine.node.to_string(),
         started_at: app.started_at.to_string(),
@@ -204,6 +227,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         counts,
         poisoned: poisoned.collect(),
         pools,
+        nodes: nodes::all(rows)?.into_iter().collect(),
     })
 }
 

@@ -24,6 +24,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("granit_parser", &["src/config/"]),
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
+    ("regex", &["src/cli/"]),
     ("reqwest", &["src/cli/"]),
     ("rustix", &["src/os/"]),
     ("sd_notify", &["src/os/"]),

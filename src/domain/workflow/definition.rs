@@ -113,6 +113,17 @@ pub enum OnMissed {
     RunAll,
 }
 
+impl OnMissed {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            OnMissed::Skip => "skip",
+            OnMissed::RunOnce => "run-once",
+            OnMissed::RunAll => "run-all",
+        }
+    }
+}
+
 /// Attempts after a failed one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
