@@ -20,9 +20,9 @@ use super::{
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
 macro_rules! routes {
-    ($($method:ident $path:literal, $handler:path, $id:ident, $scope:literal, $about:literal
+    ($page:expr; $($method:ident $path:literal, $handler:path, $id:ident, $scope:literal, $about:literal
         $(, $more:ident($($what:tt)*))*;)*) => {
-        Page::new()$(.$method(
+        $page$(.$method(
             $path,
             $handler,
             Operation::new(stringify!($id), $scope, $about)$(.$more($($what)*))*,
@@ -31,10 +31,17 @@ macro_rules! routes {
 }
 
 /// The page.
-#[rustfmt::skip]
 pub(super) fn page() -> Page {
-    routes! {
-        // Jobs.
+    let mut page = Page::new();
+    for add in [jobs_and_schedules, slot_pools_and_runs, the_daemon] {
+        page = add(page);
+    }
+    page
+}
+
+#[rustfmt::skip]
+fn jobs_and_schedules(page: Page) -> Page {
+    routes! { page;
         get "/jobs", jobs::list, listJobs, "job:read", "All jobs, and what each does now.", shows(list::<jobs::JobView>);
         get "/jobs/{job}", jobs::show, showJob, "job:read", "One job.", shows(plain::<jobs::JobView>), versioned();
         post "/jobs/{job}/start", start::start, startJob, "job:write", "Starts a job by hand.",
@@ -53,7 +60,6 @@ pub(super) fn page() -> Page {
             query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<jobs::JobView>);
         get "/api/jobs/{job}", job_list::show, getJob, "job:read", "One job, in the field names of `/api`.",
             shows(snake_data::<jobs::JobView>), versioned();
-        // Schedules.
         get "/api/schedules", schedules::list, listSchedules, "job:read", "Schedules by pages, with their last and next fire.",
             query(&schedules::FILTERS), query(&PARAMS), shows(page_of::<schedules::ScheduleView>);
         post "/api/schedules:preview", schedules::preview_expression, previewSchedule, "job:read", "What an expression would do.",
@@ -66,7 +72,12 @@ pub(super) fn page() -> Page {
             query(&fires::FILTERS), query(&PARAMS), shows(page_of::<fires::FireView>);
         get "/api/schedules/{job}/why", why::of_schedule, explainFire, "job:read", "Why a job did or did not run at a time.",
             query(&why::QUERY), shows(data::<why::WhyView>);
-        // Slot pools.
+    }
+}
+
+#[rustfmt::skip]
+fn slot_pools_and_runs(page: Page) -> Page {
+    routes! { page;
         get "/pools", slots::list, listPools, "slot:read", "All slot pools with their entries.",
             query(&slots::QUERY), shows(list::<slots::PoolView>);
         get "/pools/{pool}", slots::show, showPool, "slot:read", "One slot pool with its entries.",
@@ -79,7 +90,6 @@ pub(super) fn page() -> Page {
             shows(plain::<slots::EntryView>);
         post "/pools/{pool}/queue/{entry}/cancel", slots::cancel_entry, cancelEntry, "slot:write", "Cancels an entry that waits.",
             shows(plain::<slots::CancelledEntry>);
-        // Runs.
         get "/api/runs", run_list::list, listRuns, "run:read", "Runs by pages, newest first.",
             query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
         get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
@@ -90,7 +100,12 @@ pub(super) fn page() -> Page {
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
             query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
-        // The daemon.
+    }
+}
+
+#[rustfmt::skip]
+fn the_daemon(page: Page) -> Page {
+    routes! { page;
         get "/api/status", status::show, showStatus, "system:read", "The state of the daemon, and whether all is well.",
             shows(data::<status::StatusView>);
         get "/api/config", config::show, showConfig, "system:read", "The configuration in force, without secrets.", shows(any_data);

@@ -282,7 +282,13 @@ fn step_view(
         deaths: state.deaths,
         retry_at: match &state.phase {
             StepPhase::Retrying { due, .. } => Some(due.to_string()),
-            _ => None,
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Succeeded { .. }
+            | StepPhase::Failed { .. }
+            | StepPhase::Skipped { .. }
+            | StepPhase::Cancelled { .. } => None,
         },
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
