@@ -54,6 +54,14 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
         let text = |name: &str| fields::text(run, &[name]).unwrap_or_default();
         pairs.push(("given up", format!("{} of job {}", text("run_id"), text("job"))));
     }
+    for job in fields::list(status, &["late_jobs"]) {
+        let text = |name: &str| fields::text(job, &[name]).unwrap_or_default();
+        pairs.push(("late", format!("{}: {}", text("job"), text("reason"))));
+    }
+    let dead = fields::number(status, &["dead_letters"]).unwrap_or(0);
+    if dead > 0 {
+        pairs.push(("dead letters", format!("{dead} reports were given up")));
+    }
     show.pairs(&pairs)?;
     fires(session, status)?;
     Ok(exit)

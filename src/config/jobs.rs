@@ -13,6 +13,7 @@ use super::model::{
     SlotsConfig, VerifyConfig,
 };
 use super::reading::{Field, Fields, Reading};
+use super::reports;
 use super::schedule_text::{RawSchedule, ScheduleCheck};
 use super::secrets;
 use super::slot_pools::{Found, SlotPools};
@@ -206,6 +207,11 @@ impl RawJob {
         let slots = self.slots(reading, slot_pools);
         let verify = self.verify(reading);
         self.check_schedule(reading, schedules);
+        let sla = self.own.sla.over(self.defaults.sla);
+        if let Some(at) = self.own.reports.late_at.as_ref().filter(|_| sla.is_empty()) {
+            let message = format!("{}onLate requires sla", self.subject);
+            reading.error("config/missing", at, message);
+        }
         let (own, base) = (self.own, &self.defaults);
         Some(JobConfig {
             name: self.name?,
@@ -248,6 +254,8 @@ impl RawJob {
             secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
             policy: own.policy.over(&base.policy),
+            sla,
+            reports: own.reports.over(&base.reports),
         })
     }
 
@@ -342,11 +350,13 @@ pub(super) fn text_bytes(job: &JobConfig) -> usize {
         .map(|entry| entry.key.len() + entry.value.len() + ENTRY_BYTES)
         .sum();
     let secrets: usize = job.secrets.iter().map(secrets::text_bytes).sum();
+    let reports: usize = job.reports.all().into_iter().map(reports::text_bytes).sum();
     let texts = [&job.timezone, &job.user, &job.group];
     command(&job.command)
         + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
         + environment
         + secrets
+        + reports
         + texts.into_iter().flatten().map(String::len).sum::<usize>()
         + path(&job.shell)
         + job.env_file.as_deref().map_or(0, path)

@@ -23,7 +23,15 @@ use super::tree::{self, Node};
 const JOBS_TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Sections that describe one daemon and hence stand in one file only.
-const SINGLE: [&str; 6] = ["server", "state", "node", "retention", "shutdown", "logging"];
+const SINGLE: [&str; 7] = [
+    "server",
+    "state",
+    "node",
+    "retention",
+    "shutdown",
+    "logging",
+    "notify",
+];
 
 /// The configuration with its warnings, or everything that is wrong.
 pub fn load(

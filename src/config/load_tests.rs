@@ -207,7 +207,7 @@ fn unknown_key_is_error() {
     ] {
         assert_eq!(faults(text), [expected], "{text}");
     }
-    for word in ["concurrencyScope", "utc", "sla", "priority"] {
+    for word in ["concurrencyScope", "utc", "priority"] {
         assert_eq!(
             job_faults(&format!("{word}: x")),
             [format!("4:5 '{word}' is not supported yet")]

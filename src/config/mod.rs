@@ -6,7 +6,8 @@
 //!
 //! - `keys` is the table of all words, also of those that are refused for now.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
-//!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
+//!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `reports` who is told
+//!   (`report_model` is its result), `schedule_text` the text of a schedule.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
 //!
@@ -27,6 +28,8 @@ mod overrides;
 mod quantity;
 mod reading;
 mod render;
+mod report_model;
+mod reports;
 mod schedule_text;
 mod secrets;
 mod sections;
@@ -45,6 +48,8 @@ mod load_tests;
 #[cfg(test)]
 mod render_tests;
 #[cfg(test)]
+mod report_tests;
+#[cfg(test)]
 mod slot_pool_tests;
 
 pub use fault::{Fault, Place, Severity};
@@ -60,6 +65,10 @@ pub use model::{
 };
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
+pub use report_model::{
+    Address, HeaderConfig, HeartbeatConfig, HiddenText, NotifyConfig, ReportConfig, ReportsConfig,
+    ShellReportConfig, SlaConfig, WebhookConfig,
+};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::fault::Place;
+use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -27,6 +28,7 @@ pub struct Config {
     pub retention: RetentionConfig,
     pub shutdown: ShutdownConfig,
     pub logging: LoggingConfig,
+    pub notify: NotifyConfig,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -230,6 +232,10 @@ pub struct JobConfig {
     pub slots: Option<SlotsConfig>,
     /// When it may begin, and begin again.
     pub policy: PolicyConfig,
+    /// When it is late.
+    pub sla: SlaConfig,
+    /// Who is told, and when.
+    pub reports: ReportsConfig,
 }
 
 /// When a job may begin, and begin again.

@@ -5,6 +5,8 @@
 
 pub mod catch_up;
 pub mod fires;
+pub mod lateness;
+pub mod report;
 pub mod schedule;
 pub mod slots;
 pub mod workflow;

@@ -88,6 +88,7 @@ impl Scheduler {
         while !self.engine.is_stopping() {
             let now = self.engine.now();
             self.tick(now).await;
+            self.engine.pulse.scheduler_turns(now);
             let wait = self.sleep_time(self.engine.now());
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}

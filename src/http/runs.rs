@@ -11,6 +11,7 @@ use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::once::{self, Once};
 use super::{head, slots, version};
+use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
@@ -20,7 +21,7 @@ use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
-use crate::store::{Rows, StoreError, entries, runs};
+use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -106,6 +107,54 @@ pub(super) struct RunDetail {
     poisoned: bool,
     waiting_reason: Option<Waiting>,
     steps: Vec<StepView>,
+    /// Who was told of it, or shall be, oldest first.
+    reports: Vec<ReportView>,
+}
+
+/// One report of the run.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReportView {
+    id: String,
+    /// The key that asked for it, like `onFailure`.
+    on: &'static str,
+    /// `webhook` or `shell`.
+    target: &'static str,
+    attempt: Option<u32>,
+    /// `waiting`, `delivered` or `dead`.
+    state: &'static str,
+    tries: u32,
+    created_at: String,
+    /// When it was delivered or given up.
+    at: Option<String>,
+    next_try_at: Option<String>,
+    /// Why the last try failed.
+    reason: Option<String>,
+}
+
+impl ReportView {
+    fn of(effect: &Effect) -> ReportView {
+        let (tries, next_try_at, reason) = match &effect.state {
+            EffectState::Waiting {
+                due_at,
+                tries,
+                last_error,
+            } => (*tries, Some(due_at.to_string()), last_error.clone()),
+            EffectState::Delivered { tries, .. } => (*tries, None, None),
+            EffectState::Dead { tries, reason, .. } => (*tries, None, Some(reason.clone())),
+        };
+        ReportView {
+            id: effect.id.to_string(),
+            on: effect.kind.key(),
+            target: effect.target.word(),
+            attempt: effect.facts.attempt,
+            state: effect.state.word(),
+            tries,
+            created_at: effect.created_at.to_string(),
+            at: effect.decided_at().map(|at| at.to_string()),
+            next_try_at,
+            reason,
+        }
+    }
 }
 
 /// Why a run does not go on right now.
@@ -208,8 +257,8 @@ pub(super) fn not_found(text: &str) -> Problem {
     Problem::not_found(format!("run '{shown}' not found"))
 }
 
-/// One run. Its version describes it whole once it has ended; before that, its place in a queue and the lease of its claim
-/// move without a new one, so it is always shown.
+/// One run. Its version describes it whole once it has ended and everybody is told; before that, its place in a queue, the
+/// lease of its claim and the tries of its reports move without a new one, so it is always shown.
 pub(super) async fn show(
     State(app): State<App>,
     Path(text): Path<String>,
@@ -218,21 +267,22 @@ pub(super) async fn show(
     let id = id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
-    let (run, data) = found.ok_or_else(|| not_found(&text))?;
+    let (record_version, rests, data) = found.ok_or_else(|| not_found(&text))?;
     let view = Data { data };
-    Ok(if run.state.is_terminal() {
-        version::with_version(&headers, run.record_version, view)
+    Ok(if rests {
+        version::with_version(&headers, record_version, view)
     } else {
-        version::moving(run.record_version, view)
+        version::moving(record_version, view)
     })
 }
 
+/// The version of a run, whether it describes it whole, and all that is shown of it.
 fn detail(
     rows: &mut impl Rows,
     book: &Book,
     id: RunId,
     now: Millis,
-) -> Result<Option<(Run, RunDetail)>, StoreError> {
+) -> Result<Option<(u64, bool, RunDetail)>, StoreError> {
     let Some(run) = runs::by_id(rows, id)? else {
         return Ok(None);
     };
@@ -243,14 +293,20 @@ fn detail(
         waiting_reason = waiting_reason.or(waits);
         steps.push(step_view(rows, id, &name, &state)?);
     }
+    let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
     let detail = RunDetail {
         run: RunView::of(&run),
         poisoned,
         waiting_reason,
         steps,
+        reports: reports.iter().map(ReportView::of).collect(),
     };
-    Ok(Some((run, detail)))
+    let told = reports
+        .iter()
+        .all(|report| !matches!(report.state, EffectState::Waiting { .. }));
+    let rests = run.state.is_terminal() && told;
+    Ok(Some((run.record_version, rests, detail)))
 }
 
 fn step_view(

@@ -528,7 +528,7 @@ async fn jobs_say_what_they_are() {
     let expected = json!({
         "name": "timed", "enabled": true, "command": "true", "concurrencyPolicy": "Allow", "paused": null, "running": 0,
         "schedule": {"text": "0 * * * *", "timezone": "UTC", "description": "every hour", "next": next},
-        "lastRun": null,
+        "lastRun": null, "late": [],
     });
     assert_eq!(timed, expected);
     assert_eq!(face.get("/jobs").await.json().as_array().unwrap().len(), 7);

@@ -10,15 +10,16 @@ use super::config::ConfigurationView;
 use super::error::Problem;
 use super::runs::Data;
 use super::{health, nodes};
+use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
-use crate::engine::changes::head;
-use crate::store::rows::NodeRecord;
+use crate::engine::changes::{head, late};
+use crate::store::rows::{BreachRow, NodeRecord};
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
-use crate::store::{Rows, StoreError, StoreStats, entries, runs};
+use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
-use crate::words::names::NodeName;
+use crate::words::names::{JobName, NodeName};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -40,6 +41,9 @@ pub(super) struct StatusView {
     draining: bool,
     counts: Counts,
     poisoned_runs: Vec<PoisonedView>,
+    late_jobs: Vec<LateJob>,
+    /// Reports that were given up.
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
@@ -70,6 +74,14 @@ struct PoisonedView {
     job: String,
     step: String,
     at: String,
+}
+
+/// A job and the first of its passed limits.
+#[derive(Debug, Serialize, ToSchema)]
+struct LateJob {
+    job: String,
+    since: String,
+    reason: String,
 }
 
 /// `slots` and what follows are absent when the slot pool cannot be read.
@@ -131,6 +143,8 @@ impl From<StoreStats> for StoreView {
 struct Seen {
     counts: Counts,
     poisoned: Vec<PoisonedView>,
+    late: Vec<LateJob>,
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<(NodeName, NodeRecord)>,
 }
@@ -166,6 +180,8 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         draining: app.engine.is_stopping(),
         counts: seen.counts,
         poisoned_runs: seen.poisoned,
+        late_jobs: seen.late,
+        dead_letters: seen.dead_letters,
         pools: seen.pools,
         next_fires: next_fires(&book, now),
         configuration,
@@ -223,11 +239,27 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         failed_last_24h,
         failed_is_lower_bound,
     };
+    let mut dead_letters = 0;
+    for target in ReportTarget::ALL {
+        dead_letters += effects::dead_count(rows, target)?;
+    }
+    let late = late::all_stored(rows)?;
     Ok(Seen {
+        late: late.iter().filter_map(late_job).collect(),
+        dead_letters,
         counts,
         poisoned: poisoned.collect(),
         pools,
         nodes: nodes::all(rows)?.into_iter().collect(),
+    })
+}
+
+fn late_job((job, breaches): (&JobName, &Vec<BreachRow>)) -> Option<LateJob> {
+    let first = breaches.iter().min_by_key(|row| row.breach.since())?;
+    Some(LateJob {
+        job: job.to_string(),
+        since: first.breach.since().to_string(),
+        reason: first.breach.reason.clone(),
     })
 }
 
@@ -324,6 +356,11 @@ fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> 
             "{} runs were given up because daemons died with them.",
             seen.poisoned.len()
         );
+    }
+    match seen.late.as_slice() {
+        [] => {}
+        [one] => return format!("Job {} is late: {}.", one.job, one.reason),
+        [first, ..] => return format!("{} jobs are late: {} and others.", seen.late.len(), first.job),
     }
     let work = format!("{} running, {} waiting", counts.running, counts.waiting);
     match counts.failed_last_24h {

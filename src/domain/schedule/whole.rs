@@ -168,6 +168,11 @@ impl Schedule {
         }
     }
 
+    /// The last fire in `(from_exclusive, to_inclusive]`, found by halving: a long time costs no more than a short one.
+    pub fn last_in(&self, from_exclusive: i64, to_inclusive: i64) -> Option<i64> {
+        self.missed(from_exclusive, to_inclusive, 1).newest.pop()
+    }
+
     /// True when gaps are skipped and folds run twice (11.3, 11.4): `@every`, or a `*` or `H/n` in second,
     /// minute or hour.
     pub fn is_interval(&self) -> bool {
