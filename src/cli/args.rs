@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::caller::Caller;
 use super::failure::Failure;
-use super::{check, completions, configure, doctor, jobs, nodes, runs, schedules, slots, status};
+use super::{check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,6 +139,8 @@ pub(super) enum Command {
     /// The configuration that the daemon works with.
     #[command(subcommand)]
     Config(configure::ConfigCommand),
+    /// Write a first configuration, or one from a crontab.
+    Init(init::InitArguments),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
     /// The script that completes commands and flags in a shell.
