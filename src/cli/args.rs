@@ -11,11 +11,12 @@ use clap::{Args, Parser, Subcommand};
 
 use super::caller::Caller;
 use super::failure::Failure;
-use super::{completions, doctor, jobs, nodes, runs, schedules, slots, status};
+use super::{check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
   ductor serve                      run the daemon; it prints its address
+  ductor check                      is the configuration good
   ductor status                     is all well, what runs, what comes next
   ductor job ls                     all jobs
   ductor job start backup --follow  start one and watch its output
@@ -112,6 +113,8 @@ impl Global {
 pub(super) enum Command {
     /// Run the daemon.
     Serve(ServeArguments),
+    /// Is the configuration good? Every fault with its place, or what it says.
+    Check(check::CheckArguments),
     /// Is all well? What runs, what waits, what comes next.
     Status,
     /// One word for a container's health check.
@@ -135,7 +138,9 @@ pub(super) enum Command {
     Node(nodes::NodeCommand),
     /// The configuration that the daemon works with.
     #[command(subcommand)]
-    Config(nodes::ConfigCommand),
+    Config(configure::ConfigCommand),
+    /// Write a first configuration, or one from a crontab.
+    Init(init::InitArguments),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
     /// The script that completes commands and flags in a shell.

@@ -84,9 +84,11 @@ impl Client {
     /// A client of the daemon at that address.
     pub(super) fn new(server: &str, caller: &Caller) -> Result<Client, Failure> {
         let server = server_url(server)?;
-        // A proxy is for the way out; what we ask is at hand.
+        // A proxy is for the way out; what we ask is at hand. Certificates are for https: reading those of the machine
+        // would take time, and fail where there are none.
         let http = reqwest::Client::builder()
             .no_proxy()
+            .tls_certs_only([])
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT)
             .default_headers(caller.headers()?)
@@ -277,6 +279,7 @@ fn may_be_sent_again(failure: &Failure) -> bool {
         Failure::Problem(problem) => problem.status == 409 && problem.code == "ABORTED",
         Failure::Usage(_)
         | Failure::NotFound(_)
+        | Failure::Conflict(_)
         | Failure::Negative(_)
         | Failure::TimedOut(_)
         | Failure::OutputClosed => false,

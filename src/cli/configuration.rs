@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use crate::config::{self, Config, Fault, Override, Overrides, Paint, Search, Sources};
-use crate::daemon::{Schedules, short_secrets};
+use crate::daemon::{self, Loader, Unusable};
 
 use super::args::{ConfigArguments, ServeArguments};
 
@@ -17,6 +17,10 @@ pub(super) struct Loaded {
     pub(super) path: PathBuf,
     /// Warnings, rendered; empty = none.
     pub(super) warnings: String,
+    /// The same, for the status.
+    pub(super) findings: Vec<Fault>,
+    /// Reads it again.
+    pub(super) loader: Loader,
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -24,7 +28,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Only these variables are read by a daemon.
-fn overrides(serve: &ServeArguments) -> Overrides {
+pub(super) fn overrides(serve: &ServeArguments) -> Overrides {
     let pick = |flag: &'static str, value: &Option<String>, name: &'static str| {
         Override::choose((flag, value.clone()), (name, variable(name)))
     };
@@ -37,42 +41,46 @@ fn overrides(serve: &ServeArguments) -> Overrides {
     }
 }
 
-/// Loads the configuration for a daemon; the error is the text to print.
-pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
-    let paint = if std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+/// Colours for faults on a terminal that wants them.
+pub(super) fn paint(is_terminal: bool) -> Paint {
+    if is_terminal && std::env::var_os("NO_COLOR").is_none() {
         Paint::Coloured
     } else {
         Paint::Plain
-    };
+    }
+}
+
+/// Where the configuration is: the place that was named, or the first that has one.
+pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Box<Fault>> {
     let path_of = |name: &str| variable(name).map(PathBuf::from);
     let search = Search {
-        flag: serve.config.config.clone(),
+        flag: named,
         variable: path_of("DUCTOR_CONFIG"),
         xdg_config_home: path_of("XDG_CONFIG_HOME"),
         home: path_of("HOME"),
     };
-    let nothing = Sources::in_memory(&[]);
+    search.find(&|path| path.exists())
+}
+
+/// Loads the configuration for a daemon; the error is the text to print.
+pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
+    let paint = paint(std::io::stderr().is_terminal());
     let show = |faults: &[Fault], sources: &Sources| config::render(faults, sources, paint);
-    let path = search
-        .find(&|path| path.exists())
-        .map_err(|fault| show(&[*fault], &nothing))?;
-    let sources = Sources::read(&path).map_err(|faults| show(&faults, &nothing))?;
-    let environment = |name: &str| variable(name);
-    match config::load(&sources, &environment, &overrides(serve), &Schedules) {
-        Ok((config, mut warnings)) => {
-            warnings.extend(short_secrets(&config));
-            let warnings = if warnings.is_empty() {
-                String::new()
-            } else {
-                show(&warnings, &sources)
-            };
-            Ok(Loaded {
-                config,
-                path,
-                warnings,
-            })
-        }
-        Err(faults) => Err(show(&faults, &sources)),
+    let path = find(serve.config.config.clone()).map_err(|fault| show(&[*fault], &Sources::default()))?;
+    let loader = Loader::new(path.clone(), overrides(serve));
+    match loader.load_at_start() {
+        Ok(daemon::Loaded {
+            config,
+            warnings,
+            sources,
+        }) => Ok(Loaded {
+            config,
+            path,
+            warnings: show(&warnings, &sources),
+            findings: warnings,
+            loader,
+        }),
+        Err(Unusable { faults, sources }) => Err(show(&faults, &sources)),
     }
 }
 

@@ -104,7 +104,7 @@ fn address_of(listen: SocketAddr) -> String {
 }
 
 /// `1 job`, `2 jobs`.
-fn counted(count: usize, noun: &str) -> String {
+pub(super) fn counted(count: usize, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{end}")
 }

@@ -3,16 +3,18 @@
 //! * `args` has the words, `run` the way from them to an exit code (`exit`), `session` what a command works with.
 //! * `client` talks to the daemon as `caller`, `failure` is why it did not work, `fields` reads answers leniently.
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
-//! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve
-//!   them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `completions`, the preview of an expression in
-//!   `schedule_next`; `configuration` finds and judges the file.
+//! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
+//!   `pauses` serve them.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `init`, `completions`, the preview of an expression
+//!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
 mod caller;
+mod check;
 mod client;
 mod completions;
 mod configuration;
+mod configure;
 mod doctor;
 mod event_text;
 mod exit;
@@ -21,6 +23,7 @@ mod fields;
 mod filter;
 mod follow;
 mod foreground;
+mod init;
 mod jobs;
 mod log_text;
 mod nodes;

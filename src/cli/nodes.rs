@@ -1,4 +1,4 @@
-//! `ductor node ls` and `ductor config show`.
+//! `ductor node ls`.
 
 use clap::Subcommand;
 use serde_json::Value;
@@ -9,6 +9,7 @@ use super::fields;
 use super::session::Session;
 use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
+use crate::words::limits;
 
 /// What can be asked about daemons.
 #[derive(Debug, Subcommand)]
@@ -17,18 +18,17 @@ pub(super) enum NodeCommand {
     Ls,
 }
 
-/// What can be asked about the configuration.
-#[derive(Debug, Subcommand)]
-pub(super) enum ConfigCommand {
-    /// What the daemon works with, every default filled in, secrets hidden.
-    Show,
-}
-
 /// Lists the daemons.
 pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Exit, Failure> {
     let NodeCommand::Ls = command;
     let show = &session.show;
-    let body = session.client.get(&["api", "nodes"], &[]).await?;
+    let body = session
+        .client
+        .get(
+            &["api", "nodes"],
+            &[("pagination.page_size", limits::PAGE_MAX.to_string())],
+        )
+        .await?;
     if show.json {
         show.document(&body.text)?;
         return Ok(Exit::Done);
@@ -60,18 +60,4 @@ fn nodes_table(nodes: &[Value], show: &Show, fit: Fit) -> Table {
         ]);
     }
     table
-}
-
-/// Prints the configuration.
-pub(super) async fn config(session: &Session, command: &ConfigCommand) -> Result<Exit, Failure> {
-    let ConfigCommand::Show = command;
-    let body = session.client.get(&["api", "config"], &[]).await?;
-    if session.show.json {
-        session.show.document(&body.text)?;
-        return Ok(Exit::Done);
-    }
-    let text = serde_json::to_string_pretty(fields::data(&body.value))
-        .map_err(|error| Failure::Negative(error.to_string()))?;
-    session.show.document(&text)?;
-    Ok(Exit::Done)
 }

@@ -13,7 +13,10 @@ use super::failure::Failure;
 use super::session::Session;
 use super::show::Show;
 use super::times;
-use super::{completions, doctor, foreground, jobs, nodes, runs, schedules, serve, slots, status};
+use super::{
+    check, completions, configure, doctor, foreground, init, jobs, nodes, runs, schedules, serve, slots,
+    status,
+};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -33,10 +36,18 @@ pub fn run() -> ExitCode {
     let global = arguments.global;
     let exit = match arguments.command {
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Check(arguments) => {
+            let show = Show::new(&global);
+            check::check(&arguments, &show).unwrap_or_else(|failure| {
+                show.failure(&failure);
+                failure.exit()
+            })
+        }
         Command::Doctor(arguments) => doctor::doctor(&arguments, &global, &Show::new(&global)),
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
+        Command::Init(arguments) => ended(&global, init::init(&arguments, &Show::new(&global))),
         Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
         Command::Schedule(command) if !command.needs_a_daemon() => ended(
             &global,
@@ -114,9 +125,11 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Slots(command) => slots::perform(session, command).await,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
-        Command::Config(command) => nodes::config(session, &command).await,
-        Command::Serve(_) | Command::Doctor(_) | Command::Completions(_) => {
-            Err(Failure::Usage("this command needs no daemon".to_owned()))
-        }
+        Command::Config(command) => configure::perform(session, &command).await,
+        Command::Serve(_)
+        | Command::Check(_)
+        | Command::Init(_)
+        | Command::Doctor(_)
+        | Command::Completions(_) => Err(Failure::Usage("this command needs no daemon".to_owned())),
     }
 }

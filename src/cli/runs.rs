@@ -273,8 +273,47 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     for step in fields::list(run, &["steps"]) {
         show_step(session, step)?;
     }
+    show_reports(show, run)?;
     show.note(&format!("\nIts output: ductor run logs {}", id_of(run)));
     Ok(Exit::Done)
+}
+
+/// Who was told of the run.
+fn show_reports(show: &Show, run: &Value) -> Result<(), Failure> {
+    let reports = fields::list(run, &["reports"]);
+    if reports.is_empty() {
+        return Ok(());
+    }
+    show.data("\nreports\n")?;
+    show.fitting(|fit| reports_table(reports, show, fit))
+}
+
+fn reports_table(reports: &[Value], show: &Show, fit: Fit) -> Table {
+    let why = if fit == Fit::Wide {
+        Kind::Sentence
+    } else {
+        Kind::Below
+    };
+    let mut table = Table::new(&[
+        ("ON", Kind::Whole),
+        ("BY", Kind::Whole),
+        ("STATE", Kind::State),
+        ("TRIES", Kind::Number),
+        ("WHEN", Kind::Whole),
+        ("WHY", why),
+    ]);
+    for report in reports {
+        let at = fields::instant(report, &["at", "next_try_at"]);
+        table.row(&[
+            fields::text(report, &["on"]).unwrap_or_else(dash),
+            fields::text(report, &["target"]).unwrap_or_else(dash),
+            state_of(report),
+            fields::text(report, &["tries"]).unwrap_or_else(dash),
+            show.moment(at, fit),
+            fields::text(report, &["reason"]).unwrap_or_default(),
+        ]);
+    }
+    table
 }
 
 fn trigger_line(run: &Value, show: &Show) -> String {

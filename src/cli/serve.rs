@@ -12,7 +12,7 @@ use super::args::ServeArguments;
 use super::configuration::{self, Loaded};
 use super::exit::Exit;
 use crate::config::LogFormat;
-use crate::daemon::{Daemon, Drained, OpenError};
+use crate::daemon::{self, Daemon, Drained, OpenError, ReloadError, Reloader};
 use crate::engine::core::Engine;
 
 /// Runs the daemon to its end.
@@ -27,7 +27,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
     if !loaded.warnings.is_empty() {
         eprint(&loaded.warnings);
     }
-    start_logging(&loaded);
+    let set_level = start_logging(&loaded);
     if !loaded.config.server.listen.ip().is_loopback() {
         eprint(
             "error: without keys only a loopback address can be listened on; use `server.listen: 127.0.0.1:8470`\n",
@@ -45,7 +45,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
             return Exit::Negative;
         }
     };
-    let exit = runtime.block_on(work(loaded));
+    let exit = runtime.block_on(work(loaded, set_level));
     // A disk that hangs must not keep the process alive.
     runtime.shutdown_timeout(Duration::from_secs(1));
     exit
@@ -55,25 +55,53 @@ fn eprint(text: &str) {
     anstream::eprint!("{text}");
 }
 
-fn start_logging(loaded: &Loaded) {
+/// Sets another level while the daemon runs.
+type SetLevel = Box<dyn Fn(&str) + Send>;
+
+fn filter_of(level: &str) -> EnvFilter {
+    EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"))
+}
+
+fn start_logging(loaded: &Loaded) -> SetLevel {
     let logging = &loaded.config.logging;
-    let filter = EnvFilter::try_new(&logging.level).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let (builder, first) = (
+        tracing_subscriber::fmt().with_writer(std::io::stderr),
+        filter_of(&logging.level),
+    );
     let terminal = std::io::stderr().is_terminal();
     let pretty = match logging.format {
         LogFormat::Pretty => true,
         LogFormat::Json => false,
         LogFormat::Auto => terminal,
     };
-    let started = if pretty {
-        builder.with_target(false).with_ansi(terminal).try_init()
+    let (started, set_level): (_, SetLevel) = if pretty {
+        let builder = builder
+            .with_target(false)
+            .with_ansi(terminal)
+            .with_env_filter(first);
+        let builder = builder.with_filter_reloading();
+        let handle = builder.reload_handle();
+        let set = move |level: &str| drop(handle.reload(filter_of(level)));
+        (builder.try_init(), Box::new(set))
     } else {
-        builder.json().flatten_event(true).try_init()
+        let builder = builder.json().flatten_event(true).with_env_filter(first);
+        let builder = builder.with_filter_reloading();
+        let handle = builder.reload_handle();
+        let set = move |level: &str| drop(handle.reload(filter_of(level)));
+        (builder.try_init(), Box::new(set))
     };
     if let Err(error) = started {
         eprint(&format!("warning: logging cannot start: {error}\n"));
+    }
+    set_level
+}
+
+/// The level of each configuration that comes into force.
+async fn follow_level(reloader: Reloader, set_level: SetLevel) {
+    let mut changes = reloader.follow();
+    while changes.changed().await.is_ok() {
+        let level = changes.borrow_and_update().logging.level.clone();
+        set_level(&level);
     }
 }
 
@@ -84,8 +112,16 @@ fn exit_of(error: &OpenError) -> Exit {
     }
 }
 
-async fn work(loaded: Loaded) -> Exit {
-    // The port first: a second daemon by mistake must not even touch the state directory.
+async fn work(loaded: Loaded, set_level: SetLevel) -> Exit {
+    // First of all: a signal that comes early waits, and does not end us.
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprint(&format!("error: signals cannot be received: {error}\n"));
+            return Exit::Negative;
+        }
+    };
+    // The port next: a second daemon by mistake must not even touch the state directory.
     let listen = loaded.config.server.listen;
     let listener = match TcpListener::bind(listen).await {
         Ok(listener) => listener,
@@ -103,24 +139,23 @@ async fn work(loaded: Loaded) -> Exit {
             return exit_of(&error);
         }
     };
+    let reloader = reloader_of(&daemon.engine, &loaded);
     let stop = CancellationToken::new();
-    let loops = daemon.start();
+    let loops = daemon.start(&reloader);
     let address = listener.local_addr().unwrap_or(listen);
-    let app = crate::http::App::new(&daemon.engine, loops.unreadable(), &daemon.config, address);
-    let web = tokio::spawn(crate::http::serve(listener, app, stop.clone()));
+    let app = crate::http::App::new(&daemon.engine, loops.unreadable(), &reloader, address);
+    let web = tokio::spawn(crate::http::serve(listener, app.clone(), stop.clone()));
     announce(&loaded, &daemon, address);
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => {
-            eprint(&format!("error: signals cannot be received: {error}\n"));
-            return Exit::Negative;
-        }
-    };
-    signals.until_end(&daemon.engine).await;
+    tokio::spawn(follow_level(reloader.clone(), set_level));
+    let supervised = tokio::spawn(daemon::attend(daemon.engine.clone(), move || {
+        let app = app.clone();
+        async move { app.pulse().await }
+    }));
+    signals.until_end(&daemon.engine, &reloader).await;
     tracing::info!("stopping: no new work; running commands are waited for");
-    let patience = Duration::from_millis(daemon.config.shutdown.drain_timeout_ms);
+    let patience = Duration::from_millis(reloader.config().shutdown.drain_timeout_ms);
     let engine = daemon.engine.clone();
-    let drained = loops.drain(patience, signals.until_end(&engine)).await;
+    let drained = loops.drain(patience, signals.until_end(&engine, &reloader)).await;
     if let Drained::Ended(count) = drained {
         tracing::warn!("{count} commands were ended and will run again");
     }
@@ -128,12 +163,28 @@ async fn work(loaded: Loaded) -> Exit {
     if tokio::time::timeout(Duration::from_secs(3), web).await.is_err() {
         tracing::debug!("some connections did not end in time");
     }
+    supervised.abort();
     if !daemon.close() {
         tracing::error!("the store could not be closed in time; what was acknowledged is on disk");
         return Exit::Negative;
     }
     tracing::info!("stopped");
     Exit::Done
+}
+
+fn reloader_of(engine: &Engine, loaded: &Loaded) -> Reloader {
+    let read = loaded.loader.clone();
+    let first = daemon::Loaded {
+        config: loaded.config.clone(),
+        warnings: loaded.findings.clone(),
+        sources: crate::config::Sources::default(),
+    };
+    Reloader::new(
+        engine,
+        first,
+        loaded.loader.folder(),
+        Box::new(move || read.load()),
+    )
 }
 
 fn announce(loaded: &Loaded, daemon: &Daemon, address: std::net::SocketAddr) {
@@ -170,15 +221,13 @@ impl Signals {
     }
 
     /// Resolves at the next TERM or INT; answers the others meanwhile.
-    async fn until_end(&mut self, engine: &Engine) {
+    async fn until_end(&mut self, engine: &Engine, reloader: &Reloader) {
         let is_first_process = crate::os::proc::own_pid() == 1;
         loop {
             tokio::select! {
                 _ = self.term.recv() => return,
                 _ = self.interrupt.recv() => return,
-                _ = self.hangup.recv() => {
-                    tracing::warn!("SIGHUP: reloading is not supported yet; restart to read the configuration again");
-                }
+                _ = self.hangup.recv() => drop(tokio::spawn(reload(reloader.clone()))),
                 _ = self.report.recv() => report(engine),
                 _ = self.child.recv() => {
                     if is_first_process && let Err(error) = crate::os::children::reap_orphans() {
@@ -187,6 +236,13 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+/// SIGHUP: what came of it stands in the log already, unless it was not even tried.
+async fn reload(reloader: Reloader) {
+    if let Err(error @ ReloadError::Draining) = reloader.reload().await {
+        tracing::warn!("SIGHUP: {error}");
     }
 }
 

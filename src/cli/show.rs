@@ -90,6 +90,11 @@ impl Show {
         SystemClock.now().wall
     }
 
+    /// Colours are wanted on standard output.
+    pub(super) fn paints(&self) -> bool {
+        self.colour
+    }
+
     /// The zone.
     pub(super) fn face(&self) -> &Clockface {
         &self.face

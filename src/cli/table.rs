@@ -52,7 +52,9 @@ enum Paint {
 pub(super) fn state_style(word: &str) -> Style {
     let colour = match word.split([' ', ',']).next().unwrap_or_default() {
         "succeeded" | "live" | "ok" => AnsiColor::Green,
-        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" => AnsiColor::Red,
+        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" | "late" | "dead" => {
+            AnsiColor::Red
+        }
         "running" => AnsiColor::Blue,
         "queued" | "pending" | "ready" | "waiting" | "retrying" | "paused" => AnsiColor::Yellow,
         "cancelled" | "skipped" | "disabled" | "gone" => AnsiColor::BrightBlack,

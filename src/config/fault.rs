@@ -54,11 +54,13 @@ impl fmt::Display for Place {
 }
 
 /// Whether a fault keeps the configuration from being used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Error,
     Warning,
+    /// Worth knowing, never a reason to fail.
+    Note,
 }
 
 /// One finding about a configuration.
@@ -95,6 +97,13 @@ impl Fault {
         }
     }
 
+    pub fn note(code: &'static str, at: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
+            ..Self::error(code, at, message)
+        }
+    }
+
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -124,6 +133,7 @@ impl fmt::Display for Fault {
         let word = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         };
         write!(out, "{}: {word}[{}]: {}", self.at, self.code, self.message)?;
         if let Some(help) = &self.help {
@@ -148,14 +158,17 @@ pub(super) fn ordered(mut faults: Vec<Fault>, files: &[Arc<str>]) -> Vec<Fault> 
     let Some(last) = faults.get(FAULTS_MAX).map(|fault| fault.at.clone()) else {
         return faults;
     };
-    // An error must not be cut away behind warnings: errors come first when there are too many.
-    faults.sort_by_key(|fault| !fault.is_error());
+    // An error must not be cut away behind warnings, nor those behind notes.
+    faults.sort_by_key(|fault| fault.severity);
+    // As grave as the gravest: many warnings are no error.
+    let severity = faults.first().map_or(Severity::Note, |fault| fault.severity);
     faults.truncate(FAULTS_MAX);
-    faults.push(Fault::error(
-        "config/too-many-faults",
-        &Place::whole(&last.file),
-        format!("{left_out} more faults are not shown; mend these first"),
-    ));
+    let at = Place::whole(&last.file);
+    let message = format!("{left_out} more findings are not shown; mend these first");
+    faults.push(Fault {
+        severity,
+        ..Fault::error("config/too-many-faults", &at, message)
+    });
     faults
 }
 
@@ -226,6 +239,14 @@ mod tests {
         assert_eq!(cut.len(), FAULTS_MAX + 1);
         assert!(cut.iter().any(|fault| fault.code == "config/x"));
         assert!(cut[FAULTS_MAX].message.starts_with("51 more"));
+        assert!(cut[FAULTS_MAX].is_error());
+        let warnings: Vec<Fault> = cut.into_iter().filter(|fault| !fault.is_error()).collect();
+        let many = [warnings.clone(), warnings].concat();
+        let cut = ordered(many, &[Arc::from("a.yaml")]);
+        assert!(
+            cut.iter().all(|fault| !fault.is_error()),
+            "warnings stay warnings"
+        );
     }
 
     #[test]

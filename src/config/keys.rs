@@ -4,7 +4,8 @@
 //! `words`, and a reader asks for it. A word of neither list is an unknown key.
 
 use Section::{
-    Document, Job, Logging, Node, ResourceLimits, Retention, RetentionLogs, Schedule, Server, SlotPool, State,
+    Document, Job, Logging, Node, Notify, OnFailure, Report, ResourceLimits, Retention, RetentionLogs,
+    Schedule, Server, SlotPool, State, Webhook,
 };
 
 /// A kind of map in the document.
@@ -23,21 +24,32 @@ pub(super) enum Section {
     ResourceLimits,
     FailsWhen,
     Verify,
+    OnFailure,
+    OnPermanentFailure,
+    OnSuccess,
+    OnLate,
+    Retry,
+    Report,
+    Webhook,
+    ShellReport,
+    HiddenText,
+    HiddenSecret,
+    Sla,
+    Notify,
+    Heartbeat,
     Retention,
     RetentionLogs,
     Shutdown,
     Logging,
+    Crontab,
 }
 
 /// Known words that are refused for now: where, the word, and how it is named in the fault.
 const LATER: &[(Section, &str, &str)] = &[
     (Document, "auth", "auth"),
     (Document, "connections", "connections"),
-    (Document, "crontabs", "crontabs"),
     (Document, "dags", "dags"),
-    (Document, "include", "include"),
     (Document, "ledger", "ledger"),
-    (Document, "notify", "notify"),
     (Document, "receipts", "receipts"),
     (Document, "routing", "routing"),
     (Document, "statsd", "statsd"),
@@ -46,27 +58,27 @@ const LATER: &[(Section, &str, &str)] = &[
     (Retention, "audit", "retention.audit"),
     (Job, "archiveOutput", "archiveOutput"),
     (Job, "catchupJitterSeconds", "catchupJitterSeconds"),
-    (Job, "clusterPolicy", "clusterPolicy"),
     (Job, "concurrencyScope", "concurrencyScope"),
     (Job, "maxLineLength", "maxLineLength"),
     (Job, "monitorResources", "monitorResources"),
-    (Job, "onFailure", "onFailure"),
-    (Job, "onLate", "onLate"),
-    (Job, "onMissed", "onMissed"),
-    (Job, "onPermanentFailure", "onPermanentFailure"),
-    (Job, "onSuccess", "onSuccess"),
-    (Job, "onlyIfLastSucceeded", "onlyIfLastSucceeded"),
     (Job, "pokeJitterSeconds", "pokeJitterSeconds"),
     (Job, "priority", "priority"),
-    (Job, "sla", "sla"),
-    (Job, "startingDeadlineSeconds", "startingDeadlineSeconds"),
     (Job, "stateAllowedScopes", "stateAllowedScopes"),
     (Job, "statsd", "statsd"),
     (Job, "streamPrefix", "streamPrefix"),
     (Job, "utc", "utc"),
+    (Notify, "events", "notify.events"),
+    (Notify, "report", "notify.report"),
+    (Report, "eventlog", "report.eventlog"),
+    (Report, "mail", "report.mail"),
+    (Report, "push", "report.push"),
+    (Report, "sentry", "report.sentry"),
     (ResourceLimits, "cpu", "resourceLimits.cpu"),
     (ResourceLimits, "required", "resourceLimits.required"),
     (Schedule, "year", "year"),
+    (Webhook, "contentType", "webhook.contentType"),
+    (Webhook, "method", "webhook.method"),
+    (Webhook, "timeout", "webhook.timeout"),
 ];
 
 /// Keys of a job that its `defaults` cannot hold: they are what makes it that job.
@@ -101,6 +113,15 @@ const JOB: &[&str] = &[
     "poolSlots",
     "queuePriority",
     "queueTimeout",
+    "onMissed",
+    "startingDeadlineSeconds",
+    "onlyIfLastSucceeded",
+    "clusterPolicy",
+    "onFailure",
+    "onPermanentFailure",
+    "onSuccess",
+    "onLate",
+    "sla",
 ];
 
 const SERVER: &[&str] = &[
@@ -131,6 +152,9 @@ const DOCUMENT: &[&str] = &[
     "retention",
     "shutdown",
     "logging",
+    "crontabs",
+    "include",
+    "notify",
 ];
 
 impl Section {
@@ -150,10 +174,24 @@ impl Section {
             ResourceLimits => "`resourceLimits`",
             Self::FailsWhen => "`failsWhen`",
             Self::Verify => "`verify`",
+            OnFailure => "`onFailure`",
+            Self::OnPermanentFailure => "`onPermanentFailure`",
+            Self::OnSuccess => "`onSuccess`",
+            Self::OnLate => "`onLate`",
+            Self::Retry => "`onFailure.retry`",
+            Report => "`report`",
+            Webhook => "`webhook`",
+            Self::ShellReport => "`shell` of a report",
+            Self::HiddenText => "a map that says where a text is read",
+            Self::HiddenSecret => "`secret`",
+            Self::Sla => "`sla`",
+            Notify => "`notify`",
+            Self::Heartbeat => "`heartbeat`",
             Retention => "`retention`",
             RetentionLogs => "`retention.logs`",
             Self::Shutdown => "`shutdown`",
             Logging => "`logging`",
+            Self::Crontab => "an item of `crontabs`",
         }
     }
 
@@ -178,10 +216,34 @@ impl Section {
             ],
             Self::FailsWhen => &["nonzeroReturn", "producesStdout", "producesStderr", "always"],
             Self::Verify => &["command", "timeout"],
+            OnFailure => &["retry", "report"],
+            Self::OnPermanentFailure | Self::OnSuccess | Self::OnLate => &["report"],
+            Report => &["webhook", "shell"],
+            Webhook => &["url", "headers", "secret", "body"],
+            Self::ShellReport => &["command", "shell", "timeout"],
+            Self::HiddenText => &["value", "fromFile", "fromEnvVar"],
+            Self::HiddenSecret => &["fromFile", "fromEnvVar"],
+            Self::Sla => &[
+                "maxTimeSinceSuccess",
+                "maxTimeSinceSuccessSeconds",
+                "lateAfter",
+                "lateAfterSeconds",
+                "maxRuntime",
+                "maxRuntimeSeconds",
+            ],
+            Notify => &["heartbeat"],
+            Self::Heartbeat => &["url", "every"],
+            Self::Retry => &[
+                "maximumRetries",
+                "initialDelay",
+                "maximumDelay",
+                "backoffMultiplier",
+            ],
             Retention => &["runs", "age", "logs"],
             RetentionLogs => &["age", "bytes"],
             Self::Shutdown => &["drainTimeout"],
             Logging => &["level", "format"],
+            Self::Crontab => &["path", "user"],
         }
     }
 

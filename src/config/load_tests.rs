@@ -7,6 +7,7 @@ use super::{
     CapacityRaise, Config, Fault, LogFormat, Override, Overrides, ScheduleCheck, ScheduleFault, Sources,
     StateMode, load,
 };
+use crate::os::zone::HostZone;
 
 /// Knows two zones, counts fields, and dislikes the letter `x`.
 pub(super) struct Schedules;
@@ -42,6 +43,17 @@ impl ScheduleCheck for Schedules {
 
     fn knows_zone(&self, timezone: &str) -> bool {
         ["Europe/Madrid", "America/New_York"].contains(&timezone)
+    }
+
+    fn host_zone(&self) -> Result<HostZone, String> {
+        Ok(HostZone {
+            name: "America/New_York".to_owned(),
+            from: "TZ",
+        })
+    }
+
+    fn looks_like_field(&self, word: &str) -> bool {
+        word == "*"
     }
 }
 
@@ -194,7 +206,7 @@ fn unknown_key_is_error() {
         ),
         (
             "defaults: {onFailure: {retry: {bad: 1}}}",
-            "1:12 'onFailure' is not supported yet",
+            "1:32 unknown key `bad` in `onFailure.retry`",
         ),
         (
             "jobs: [{name: j, command: c, resourceLimits: {cpu: 1}}]",
@@ -207,14 +219,7 @@ fn unknown_key_is_error() {
     ] {
         assert_eq!(faults(text), [expected], "{text}");
     }
-    for word in [
-        "onMissed",
-        "concurrencyScope",
-        "utc",
-        "sla",
-        "clusterPolicy",
-        "priority",
-    ] {
+    for word in ["concurrencyScope", "utc", "priority"] {
         assert_eq!(
             job_faults(&format!("{word}: x")),
             [format!("4:5 '{word}' is not supported yet")]
@@ -302,7 +307,7 @@ jobs:
     schedule: 0 x * * *
     timezone: Mars
     executionTimeout: 0
-    onMissed: skip
+    onMissed: maybe
   - name: b
     command: c
     workingDirectory: ${UNSET}
@@ -314,7 +319,7 @@ jobs:
     assert_eq!(
         places,
         [
-            "1:18", "3:22", "4:18", "7:14", "8:11", "9:11", "11:17", "12:15", "13:23", "14:5", "17:23",
+            "1:18", "3:22", "4:18", "7:14", "8:11", "9:11", "11:17", "12:15", "13:23", "14:15", "17:23",
             "18:12", "19:5"
         ],
         "{found:#?}"

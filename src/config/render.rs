@@ -35,6 +35,7 @@ fn report<'f>(fault: &'f Fault, sources: &'f Sources) -> Vec<Group<'f>> {
     let level = match fault.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let title = level.primary_title(fault.message.as_str()).id(fault.code);
     let help = fault.help.as_deref();

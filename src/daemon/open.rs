@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::reload::{self, Reloader};
 use super::{book, identity, run};
 use crate::config::Config;
-use crate::engine::changes::{nodes, publish, retire};
+use crate::engine::changes::{nodes, publish};
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
@@ -81,8 +82,6 @@ impl From<ChangeError> for OpenError {
 pub struct Daemon {
     /// The parts that faces and loops share.
     pub engine: Engine,
-    /// What it was opened with.
-    pub config: Arc<Config>,
     /// Held for life.
     node_lock: HeldLock,
     format_lock: Option<HeldLock>,
@@ -140,25 +139,20 @@ impl Daemon {
         if settled > 0 {
             tracing::info!("{settled} interrupted executions of this node will run again");
         }
+        let outdated = reload::withdraw_outdated(&engine).await?;
+        if outdated > 0 {
+            tracing::info!("{outdated} waiting entries of changed, disabled or removed jobs are cancelled");
+        }
         Ok(Daemon {
             engine,
-            config: Arc::new(config),
             node_lock,
             format_lock,
         })
     }
 
-    /// What retention keeps.
-    pub fn keep(&self) -> retire::Keep {
-        retire::Keep {
-            runs: self.config.retention.runs,
-            age_ms: self.config.retention.age_ms,
-        }
-    }
-
-    /// Starts all loops.
-    pub fn start(&self) -> run::Loops {
-        run::Loops::start(self)
+    /// Starts all loops. Retention keeps what the configuration in force says.
+    pub fn start(&self, reloader: &Reloader) -> run::Loops {
+        run::Loops::start(&self.engine, reloader)
     }
 
     /// Closes the store and gives the name back. The locks go with it.

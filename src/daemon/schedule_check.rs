@@ -2,10 +2,11 @@
 
 use crate::config::{ScheduleCheck, ScheduleFault};
 use crate::domain::schedule::{ParseOptions, Schedule};
+use crate::os::zone::HostZone;
 
 /// The product's schedules, as the configuration sees them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Schedules;
+pub(super) struct Schedules;
 
 impl ScheduleCheck for Schedules {
     fn check(
@@ -22,11 +23,6 @@ impl ScheduleCheck for Schedules {
             job_name,
         };
         match Schedule::parse(text, options) {
-            Ok(schedule) if schedule.is_reboot() => Err(ScheduleFault {
-                message: "`@reboot` is not supported yet".to_owned(),
-                column: Some(0),
-                length: text.chars().count(),
-            }),
             Ok(_) => Ok(()),
             Err(error) => Err(ScheduleFault {
                 message: error.message,
@@ -44,5 +40,13 @@ impl ScheduleCheck for Schedules {
             job_name: "",
         };
         Schedule::parse("@daily", options).is_ok()
+    }
+
+    fn host_zone(&self) -> Result<HostZone, String> {
+        crate::os::zone::host_zone()
+    }
+
+    fn looks_like_field(&self, word: &str) -> bool {
+        crate::domain::schedule::looks_like_field(word)
     }
 }

@@ -9,7 +9,7 @@ use crate::worker::mask::MASKED_CHARS_MIN;
 use crate::worker::secrets::value_of;
 
 /// A warning for each secret whose value is too short.
-pub fn short_secrets(config: &Config) -> Vec<Fault> {
+pub(super) fn short_secrets(config: &Config) -> Vec<Fault> {
     let mut seen = HashMap::new();
     let mut found = Vec::new();
     for job in &config.jobs {

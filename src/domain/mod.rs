@@ -3,7 +3,10 @@
 //! The shape everywhere is `(state, event, now) -> Result<next state and effects, Refusal>`; engines load, decide by one
 //! of these, save, and act.
 
+pub mod catch_up;
 pub mod fires;
+pub mod lateness;
+pub mod report;
 pub mod schedule;
 pub mod slots;
 pub mod workflow;

@@ -1,6 +1,7 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -13,8 +14,8 @@ use crate::domain::slots::claim::Place;
 use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
 use crate::words::limits;
-use crate::words::names::NodeName;
-use crate::words::time::{Clock, Now};
+use crate::words::names::{JobName, NodeName};
+use crate::words::time::{BootMillis, Clock, Millis, Now};
 
 /// The parts that all loops share. Clones share them too.
 #[derive(Debug, Clone)]
@@ -39,6 +40,14 @@ pub struct Engine {
     pub clock_watch: ClockWatch,
     /// Wakes the pass.
     pub wake: Arc<Notify>,
+    /// Wakes the delivery of reports.
+    pub report_wake: Arc<Notify>,
+    /// When each loop last turned.
+    pub pulse: Arc<Pulse>,
+    /// Wakes the loop of retries and catch-up.
+    pub wake_follow_ups: Arc<Notify>,
+    /// Settlements of retries that could not be written.
+    pub deferred: DeferredSettlements,
     /// The cap of one attempt's log.
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
@@ -79,6 +88,10 @@ impl Engine {
             metrics: Arc::new(Metrics::new()),
             clock_watch: ClockWatch::default(),
             wake: Arc::new(Notify::new()),
+            report_wake: Arc::new(Notify::new()),
+            pulse: Arc::default(),
+            wake_follow_ups: Arc::new(Notify::new()),
+            deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
             stopping: Arc::new(watch::Sender::new(false)),
@@ -130,6 +143,50 @@ impl Engine {
     }
 }
 
+/// A settlement that the store could not take, with the generation that it replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deferred {
+    /// The job.
+    pub job: JobName,
+    /// The node of its scope.
+    pub node: String,
+    /// The moment that should have settled it.
+    pub instant: Millis,
+    /// The generation at that time; `None` if that could not be read either, and the newest fire decides.
+    pub generation: Option<u64>,
+}
+
+/// Settlements that wait for the store. Whoever reaches it first applies them; one that comes too late does nothing.
+#[derive(Debug, Clone, Default)]
+pub struct DeferredSettlements {
+    inner: Arc<Mutex<Vec<Deferred>>>,
+}
+
+impl DeferredSettlements {
+    fn lock(&self) -> MutexGuard<'_, Vec<Deferred>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds one; the same scope once.
+    pub fn push(&self, deferred: Deferred) {
+        let mut waiting = self.lock();
+        let same = |other: &Deferred| other.job == deferred.job && other.node == deferred.node;
+        if !waiting.iter().any(same) {
+            waiting.push(deferred);
+        }
+    }
+
+    /// A copy of what waits.
+    pub fn waiting(&self) -> Vec<Deferred> {
+        self.lock().clone()
+    }
+
+    /// Forgets those that were applied.
+    pub fn applied(&self, applied: &[Deferred]) {
+        self.lock().retain(|waiting| !applied.contains(waiting));
+    }
+}
+
 /// Holds expiry back when the wall clock runs ahead of the boot clock, until the next pass agrees (section 4.4). Passes move
 /// it on; everything else that would expire entries only asks.
 #[derive(Debug, Clone, Default)]
@@ -171,6 +228,37 @@ impl ClockWatch {
     pub fn holds_expiry(&self, now: Now) -> bool {
         let watched = self.lock();
         watched.held || watched.ahead_ms(now) > limits::CLOCK_JUMP_MS
+    }
+}
+
+/// When the loops that a daemon cannot be without last turned, on the boot clock.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    scheduler: AtomicU64,
+    dispatcher: AtomicU64,
+}
+
+impl Pulse {
+    /// The scheduler turns.
+    pub fn scheduler_turns(&self, now: Now) {
+        self.scheduler.store(now.boot.0, Ordering::Relaxed);
+    }
+
+    /// The dispatcher turns.
+    pub fn dispatcher_turns(&self, now: Now) {
+        self.dispatcher.store(now.boot.0, Ordering::Relaxed);
+    }
+
+    /// The first loop that has not turned for too long.
+    pub fn lost(&self, now: Now) -> Option<&'static str> {
+        let is_lost = |turned: &AtomicU64| {
+            BootMillis(turned.load(Ordering::Relaxed)).until(now.boot) > limits::PULSE_LOST_MS
+        };
+        match (is_lost(&self.scheduler), is_lost(&self.dispatcher)) {
+            (true, _) => Some("the scheduler does not answer"),
+            (_, true) => Some("the dispatcher does not answer"),
+            (false, false) => None,
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::sync::watch;
+
 use super::changes::retire::{self, Keep};
 use super::core::Engine;
 use crate::store::{logs, runs};
@@ -15,12 +17,12 @@ const BREATH: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Retention {
     engine: Engine,
-    keep: Keep,
+    keep: watch::Receiver<Keep>,
 }
 
 impl Retention {
-    /// With these limits.
-    pub fn new(engine: Engine, keep: Keep) -> Retention {
+    /// With these limits, which may change while it works.
+    pub fn new(engine: Engine, keep: watch::Receiver<Keep>) -> Retention {
         Retention { engine, keep }
     }
 
@@ -41,7 +43,7 @@ impl Retention {
 
     /// One slice; true if there is more.
     pub async fn slice(&self) -> Result<bool, String> {
-        let (keep, now) = (self.keep, self.engine.now().wall);
+        let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
         let due = self
             .engine
             .read(move |tx| retire::due(tx, keep, now))

@@ -1,63 +1,94 @@
 //! Schedules: sleeps until the next due moment, fires it, and records every moment that did not become a run.
 //!
-//! No leader is needed: a fire's key is (job, instant), and whoever writes it first has fired it.
+//! No leader is needed: a fire's key is (job, instant), and whoever writes it first has fired it. What was due while
+//! nobody could fire is found in the store, from the job's mark, and handed to the catch-up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::changes::catch_up::{self, fire_node};
 use super::changes::maintain::Rules;
+use super::changes::retry;
 use super::changes::start::{self, Start, Started};
-use super::core::{Engine, is_surely_undone};
+use super::core::{Deferred, Engine, is_surely_undone};
 use super::metrics::{JobOutcome, in_seconds};
+use crate::domain::workflow::definition::ScheduleText;
 use crate::domain::workflow::run::Trigger;
 use crate::engine::book::{Book, BookJob};
-use crate::store::tables::FIRES;
-use crate::store::{ChangeError, Rows};
-use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::store::rows::Boot;
+use crate::store::{Abort, ChangeError};
+use crate::words::ids::{EntryId, RunId};
 use crate::words::limits;
 use crate::words::names::JobName;
 use crate::words::time::{Millis, Now};
 
-/// Missed moments of one job that get a row each; beyond that the newest are kept and the rest is counted in the log.
-const MISSED_ROWS_MAX: usize = 1_000;
+/// Jobs whose missed moments are looked for in one change.
+const DETECTED_PER_CHANGE: usize = 100;
 
 /// A fire that the store could not record yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unrecorded {
     job: JobName,
     instant: Millis,
+    node: String,
     word: String,
+}
+
+/// The next fire of a job, and of which schedule that was said.
+#[derive(Debug, Clone)]
+struct Next {
+    at: Millis,
+    text: Option<ScheduleText>,
+}
+
+/// A fire that is due.
+#[derive(Debug, Clone)]
+struct Due {
+    name: JobName,
+    job: BookJob,
+    instant: Millis,
+    node: String,
+    boot: Option<Boot>,
 }
 
 /// The loop.
 #[derive(Debug)]
 pub struct Scheduler {
     engine: Engine,
-    next: BTreeMap<JobName, Millis>,
+    /// The book that `next` was made from.
+    book: Arc<Book>,
+    next: BTreeMap<JobName, Next>,
+    /// Jobs that may have missed moments up to here, until the store has said so.
+    undetected: BTreeMap<JobName, Millis>,
     unrecorded: Vec<Unrecorded>,
     beyond: BTreeMap<(JobName, String), u64>,
+    boots_fired: bool,
 }
 
 impl Scheduler {
-    /// A scheduler that begins now: the next fire of each job is strictly in the future.
+    /// A scheduler that begins now: the next fire of each job is strictly in the future, and what was due before is missed.
     pub fn new(engine: Engine) -> Scheduler {
-        let now = engine.now().wall;
-        let next = first_fires(&engine.book(), now);
-        Scheduler {
+        let mut scheduler = Scheduler {
+            book: engine.book(),
             engine,
-            next,
+            next: BTreeMap::new(),
+            undetected: BTreeMap::new(),
             unrecorded: Vec::new(),
             beyond: BTreeMap::new(),
-        }
+            boots_fired: false,
+        };
+        let book = Arc::clone(&scheduler.book);
+        scheduler.adopt(book, scheduler.engine.now().wall);
+        scheduler
     }
 
     /// Fires until the daemon stops.
     pub async fn run(mut self) {
-        self.record_missed_at_start().await;
         while !self.engine.is_stopping() {
             let now = self.engine.now();
             self.tick(now).await;
+            self.engine.pulse.scheduler_turns(now);
             let wait = self.sleep_time(self.engine.now());
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -67,93 +98,186 @@ impl Scheduler {
         self.give_up_unrecorded();
     }
 
-    /// Until the next due moment, a second at most, so that a stepped clock is noticed.
+    /// Until the next due moment, a second at most, so that a stepped clock and another book are noticed.
     fn sleep_time(&self, now: Now) -> Duration {
-        let soonest = self.next.values().min().copied();
+        let soonest = self.next.values().map(|next| next.at).min();
         let ms = soonest.map_or(limits::PASS_PERIOD_MS, |next| next.since(now.wall));
         Duration::from_millis(ms.clamp(1, limits::PASS_PERIOD_MS))
+    }
+
+    /// Takes a book over. A schedule that is the same keeps its next fire; any other one begins strictly after `now`.
+    fn adopt(&mut self, book: Arc<Book>, now: Millis) {
+        let mut next = BTreeMap::new();
+        for (name, job) in &book.jobs {
+            let Some(schedule) = job.schedule.as_ref().filter(|_| job.definition.enabled) else {
+                continue;
+            };
+            let text = job.definition.schedule.clone();
+            let kept = self.next.remove(name).filter(|kept| kept.text == text);
+            let Some(kept) = kept else {
+                self.undetected.insert(name.clone(), now);
+                if let Some(instant) = schedule.next_after(now.0) {
+                    let at = Millis(instant);
+                    next.insert(name.clone(), Next { at, text });
+                }
+                continue;
+            };
+            next.insert(name.clone(), kept);
+        }
+        self.undetected.retain(|name, _| book.jobs.contains_key(name));
+        self.next = next;
+        self.book = book;
+    }
+
+    /// The next fire of a job, for tests.
+    #[cfg(test)]
+    pub(super) fn next_of(&self, name: &JobName) -> Option<Millis> {
+        self.next.get(name).map(|next| next.at)
     }
 
     /// Fires everything that is due at `now`.
     pub async fn tick(&mut self, now: Now) {
         let book = self.engine.book();
-        let mut due: Vec<(JobName, BookJob, Millis)> = Vec::new();
-        let mut missed: Vec<(JobName, Millis)> = Vec::new();
-        for (name, next) in &mut self.next {
-            if *next > now.wall {
-                continue;
-            }
-            let Some(job) = book.jobs.get(name) else { continue };
-            let Some(schedule) = &job.schedule else { continue };
-            for instant in schedule.instants(next.0 - 1, now.wall.0, MISSED_ROWS_MAX) {
-                if now.wall.since(Millis(instant)) <= limits::FIRE_LATE_MS {
-                    due.push((name.clone(), job.clone(), Millis(instant)));
-                } else {
-                    missed.push((name.clone(), Millis(instant)));
-                }
-            }
-            let after = schedule.next_after(now.wall.0);
-            *next = after.map_or(Millis(i64::MAX), Millis);
+        if !Arc::ptr_eq(&book, &self.book) {
+            self.adopt(Arc::clone(&book), now.wall);
         }
-        for (job, instant) in missed {
-            self.unrecorded_push(Unrecorded {
-                job,
-                instant,
-                word: "missed".to_owned(),
-            });
+        let due = self.due(&book, now.wall);
+        self.detect(&book).await;
+        if !self.boots_fired {
+            self.boots_fired = true;
+            let boots = self.boots(&book, now);
+            self.fire_all(&book, boots).await;
         }
         self.fire_all(&book, due).await;
         self.write_unrecorded().await;
     }
 
+    /// The moments up to `now` that are not too late; what is, is left to the detection.
+    fn due(&mut self, book: &Arc<Book>, now: Millis) -> Vec<Due> {
+        let mut due = Vec::new();
+        let too_late = Millis(now.0.saturating_sub_unsigned(limits::FIRE_LATE_MS + 1));
+        for (name, next) in &mut self.next {
+            if next.at > now {
+                continue;
+            }
+            let Some(job) = book.jobs.get(name) else { continue };
+            let Some(schedule) = &job.schedule else { continue };
+            if next.at <= too_late {
+                self.undetected.insert(name.clone(), too_late);
+            }
+            let from = (next.at.0 - 1).max(too_late.0);
+            let node = fire_node(book, job);
+            // Ten seconds hold at most that many moments.
+            for instant in schedule.instants(from, now.0, 2 + limits::FIRE_LATE_MS as usize / 1_000) {
+                due.push(Due {
+                    name: name.clone(),
+                    job: job.clone(),
+                    instant: Millis(instant),
+                    node: node.clone(),
+                    boot: None,
+                });
+            }
+            next.at = schedule.next_after(now.0).map_or(Millis(i64::MAX), Millis);
+        }
+        due
+    }
+
+    /// Jobs that run once for each boot of the machine.
+    fn boots(&self, book: &Arc<Book>, now: Now) -> Vec<Due> {
+        let instant = Millis(now.wall.0.saturating_sub_unsigned(now.boot.0));
+        let jobs = book.jobs.iter().filter(|(_, job)| {
+            job.definition.enabled && job.schedule.as_ref().is_some_and(|schedule| schedule.is_reboot())
+        });
+        jobs.map(|(name, job)| Due {
+            name: name.clone(),
+            job: job.clone(),
+            instant,
+            node: fire_node(book, job),
+            boot: Some(Boot {
+                host: self.engine.place.host.clone(),
+                boot_id: self.engine.place.boot_id.clone(),
+                digest: job.digest.clone(),
+            }),
+        })
+        .collect()
+    }
+
+    /// Has the store find what was missed. What it cannot say now is asked again, before anything newer is fired.
+    async fn detect(&mut self, book: &Arc<Book>) {
+        while !self.undetected.is_empty() {
+            let part: Vec<(JobName, Millis)> = self
+                .undetected
+                .iter()
+                .take(DETECTED_PER_CHANGE)
+                .map(|(name, until)| (name.clone(), *until))
+                .collect();
+            let (asked, for_change) = (part.clone(), Arc::clone(book));
+            let found = self.engine.store.change("missed fires", move |tx| {
+                let mut found = Vec::with_capacity(part.len());
+                for (name, until) in &part {
+                    found.push(catch_up::detect(tx, &for_change, name, *until)?);
+                }
+                Ok(found)
+            });
+            let Ok(found) = found.await else { return };
+            for ((name, _), found) in asked.iter().zip(found) {
+                self.undetected.remove(name);
+                self.missed(name, found);
+            }
+        }
+    }
+
+    fn missed(&self, name: &JobName, found: catch_up::Found) {
+        let catch_up::Found {
+            owed,
+            skipped,
+            unlisted,
+        } = found;
+        if owed > 0 {
+            tracing::info!(job = %name, "Job {name}: {} will run now, one after the other", counted(owed as u64, "missed fire"));
+            self.engine.wake_follow_ups.notify_one();
+        }
+        if skipped > 0 {
+            tracing::warn!(job = %name, "Job {name}: {} skipped (onMissed)", counted(skipped as u64, "missed fire"));
+            self.count_many(name, "skipped", skipped as u64);
+        }
+        if unlisted > 0 {
+            tracing::warn!(job = %name, "Job {name}: {} not listed one by one", counted(unlisted, "older missed fire"));
+            self.count_many(name, "skipped", unlisted);
+        }
+    }
+
     /// All fires of one moment at once: they share commits.
-    async fn fire_all(&mut self, book: &Arc<Book>, due: Vec<(JobName, BookJob, Millis)>) {
+    async fn fire_all(&mut self, book: &Arc<Book>, due: Vec<Due>) {
         let mut tasks = Vec::with_capacity(due.len());
-        for (name, job, instant) in due {
+        for each in due {
             let engine = self.engine.clone();
             let book = Arc::clone(book);
             tasks.push(tokio::spawn(async move {
-                let outcome = fire(&engine, &book, &name, &job, instant).await;
-                (name, job, instant, outcome)
+                let outcome = fire(&engine, &book, &each).await;
+                (each, outcome)
             }));
         }
         for task in tasks {
             match task.await {
-                Ok((name, job, instant, outcome)) => self.fired(&name, &job, instant, outcome),
+                Ok((due, outcome)) => self.fired(&due, outcome).await,
                 Err(error) => tracing::error!(cause = %error, "a fire ended in a defect"),
             }
         }
     }
 
-    fn fired(
-        &mut self,
-        name: &JobName,
-        job: &BookJob,
-        instant: Millis,
-        outcome: Result<Started, ChangeError>,
-    ) {
-        let slot_pool = job
-            .definition
-            .main_step()
-            .slots
-            .as_ref()
-            .map(|demand| demand.slot_pool.to_string());
-        let lag = self.engine.now().wall.since(instant);
-        self.engine.metrics.fire_lag_seconds.observe(in_seconds(lag));
+    async fn fired(&mut self, due: &Due, outcome: Result<Started, ChangeError>) {
+        let name = &due.name;
+        let demand = due.job.definition.main_step().slots.as_ref();
+        let slot_pool = demand.map(|demand| demand.slot_pool.to_string());
+        if due.boot.is_none() {
+            let lag = self.engine.now().wall.since(due.instant);
+            self.engine.metrics.fire_lag_seconds.observe(in_seconds(lag));
+        }
         let outcome = match outcome {
             Ok(started) => started,
             Err(error) => {
-                Self::could_not_enter(name, slot_pool.as_deref(), "pool state is unavailable");
-                tracing::debug!(job = %name, cause = %error, "the fire's change failed");
-                if is_surely_undone(&error) {
-                    let word = "pool_unavailable".to_owned();
-                    self.unrecorded_push(Unrecorded {
-                        job: name.clone(),
-                        instant,
-                        word,
-                    });
-                }
-                self.count(name, "refused");
+                self.not_fired(due, slot_pool.as_deref(), &error).await;
                 return;
             }
         };
@@ -165,21 +289,57 @@ impl Scheduler {
             }
             Started::Refused(refusal) => {
                 Self::could_not_enter(name, slot_pool.as_deref(), &refusal.to_string());
-                self.engine
-                    .metrics
-                    .count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
+                let label = slot_pool.as_deref().unwrap_or_default();
+                self.engine.metrics.count_refusal(label, refusal.skip_word());
                 self.count(name, "refused");
             }
-            Started::StillRunning => {
-                tracing::debug!(job = %name, "fire skipped: still running");
-                self.count(name, "skipped");
-            }
-            Started::Paused => {
-                tracing::debug!(job = %name, "fire skipped: job paused");
-                self.count(name, "skipped");
-            }
-            Started::AlreadyFired | Started::Repeated(_) | Started::KeyReused => {}
+            Started::StillRunning => self.skipped(name, "still running"),
+            Started::Paused => self.skipped(name, "job paused"),
+            Started::LastFailed => self.skipped(name, "the last run did not succeed"),
+            Started::TooLate => self.skipped(name, "its starting deadline has passed"),
+            Started::AlreadyFired => {}
         }
+    }
+
+    fn skipped(&self, name: &JobName, why: &str) {
+        tracing::debug!(job = %name, "fire skipped: {why}");
+        self.count(name, "skipped");
+    }
+
+    /// The store did not take the fire: it is dropped, and its row follows when the store answers again.
+    async fn not_fired(&mut self, due: &Due, slot_pool: Option<&str>, error: &ChangeError) {
+        Self::could_not_enter(&due.name, slot_pool, "pool state is unavailable");
+        tracing::debug!(job = %due.name, cause = %error, "the fire's change failed");
+        self.count(&due.name, "refused");
+        if !is_surely_undone(error) {
+            return;
+        }
+        if due.job.definition.policy.retry.allows(2) {
+            self.defer_settlement(due, slot_pool).await;
+        }
+        self.unrecorded_push(Unrecorded {
+            job: due.name.clone(),
+            instant: due.instant,
+            node: due.node.clone(),
+            word: "pool_unavailable".to_owned(),
+        });
+    }
+
+    async fn defer_settlement(&self, due: &Due, slot_pool: Option<&str>) {
+        if let Some(slot_pool) = slot_pool {
+            tracing::warn!(slot_pool, "pool {slot_pool}: retry settlement deferred");
+        }
+        let (job, node, instant) = (due.name.clone(), due.node.clone(), due.instant);
+        let generation = self.engine.read({
+            let (job, node) = (job.clone(), node.clone());
+            move |tx| retry::generation(tx, &job, &node)
+        });
+        self.engine.deferred.push(Deferred {
+            job,
+            node,
+            instant,
+            generation: generation.await.ok(),
+        });
     }
 
     fn could_not_enter(name: &JobName, slot_pool: Option<&str>, why: &str) {
@@ -192,11 +352,15 @@ impl Scheduler {
     }
 
     fn count(&self, name: &JobName, outcome: &str) {
+        self.count_many(name, outcome, 1);
+    }
+
+    fn count_many(&self, name: &JobName, outcome: &str, number: u64) {
         let label = JobOutcome {
             job: self.engine.metrics.job_name(name.as_str()),
             outcome: outcome.to_owned(),
         };
-        self.engine.metrics.fires.get_or_create(&label).inc();
+        self.engine.metrics.fires.get_or_create(&label).inc_by(number);
     }
 
     fn unrecorded_push(&mut self, row: Unrecorded) {
@@ -207,75 +371,26 @@ impl Scheduler {
         }
     }
 
-    /// Writes rows of fires that could not be recorded; a late row never replaces a run.
+    /// Writes rows of fires that could not be recorded, and settlements that came with them. A late row never replaces a
+    /// run.
     async fn write_unrecorded(&mut self) {
-        if self.unrecorded.is_empty() {
+        let deferred = self.engine.deferred.waiting();
+        if self.unrecorded.is_empty() && deferred.is_empty() {
             return;
         }
-        let rows: Vec<Unrecorded> = self
-            .unrecorded
-            .iter()
-            .take(limits::MAINTENANCE_ROWS_MAX)
-            .cloned()
-            .collect();
-        let count = rows.len();
-        let missed: Vec<JobName> = rows
-            .iter()
-            .filter(|row| row.word == "missed")
-            .map(|row| row.job.clone())
-            .collect();
-        let written = self
-            .engine
-            .store
-            .change("skipped fires", move |tx| {
-                for row in &rows {
-                    start::skip(tx, &row.job, row.instant, &row.word)?;
-                }
-                Ok(())
-            })
-            .await;
-        if written.is_ok() {
-            self.unrecorded.drain(..count);
-            for job in missed {
-                self.count(&job, "skipped");
+        let batch = self.unrecorded.iter().take(limits::MAINTENANCE_ROWS_MAX);
+        let rows: Vec<Unrecorded> = batch.cloned().collect();
+        let (count, settled) = (rows.len(), deferred.clone());
+        let written = self.engine.store.change("skipped fires", move |tx| {
+            retry::settle_deferred(tx, &deferred)?;
+            for row in &rows {
+                start::skip(tx, &row.job, row.instant, &row.node, &row.word).map_err(Abort)?;
             }
-        }
-    }
-
-    /// Moments since the newest fire row of each job, while no daemon was there.
-    async fn record_missed_at_start(&mut self) {
-        let book = self.engine.book();
-        let now = self.engine.now().wall;
-        let names: Vec<JobName> = self.next.keys().cloned().collect();
-        let marks = self.engine.read(move |tx| {
-            let mut marks = Vec::new();
-            for name in &names {
-                let newest = tx.scan_back(&FIRES, &(TenantId::DEFAULT, name.clone()), None, 1)?;
-                marks.extend(
-                    newest
-                        .into_iter()
-                        .map(|((_, name, instant, _), _)| (name, instant)),
-                );
-            }
-            Ok(marks)
+            Ok(())
         });
-        let Ok(marks) = marks.await else { return };
-        for (name, mark) in marks {
-            let Some(schedule) = book.jobs.get(&name).and_then(|job| job.schedule.as_ref()) else {
-                continue;
-            };
-            let missed = schedule.missed(mark.0, now.0, MISSED_ROWS_MAX);
-            if missed.older > 0 {
-                tracing::warn!(job = %name, "Job {name}: {} older missed fires are not listed one by one", missed.older);
-            }
-            for instant in missed.newest {
-                let word = "missed".to_owned();
-                self.unrecorded_push(Unrecorded {
-                    job: name.clone(),
-                    instant: Millis(instant),
-                    word,
-                });
-            }
+        if written.await.is_ok() {
+            self.unrecorded.drain(..count);
+            self.engine.deferred.applied(&settled);
         }
     }
 
@@ -290,46 +405,54 @@ impl Scheduler {
     }
 }
 
-fn first_fires(book: &Book, now: Millis) -> BTreeMap<JobName, Millis> {
-    let mut next = BTreeMap::new();
-    for (name, job) in &book.jobs {
-        if !job.definition.enabled {
-            continue;
-        }
-        if let Some(instant) = job
-            .schedule
-            .as_ref()
-            .and_then(|schedule| schedule.next_after(now.0))
-        {
-            next.insert(name.clone(), Millis(instant));
-        }
-    }
-    next
+/// `1 thing`, `2 things`.
+fn counted(number: u64, thing: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{ending}")
 }
 
-/// Fires one due moment.
-pub async fn fire(
+/// Fires one moment of a job as the loop does, for tests of what shows it.
+#[cfg(test)]
+pub(crate) async fn fire_now(
     engine: &Engine,
     book: &Arc<Book>,
     name: &JobName,
-    job: &BookJob,
     instant: Millis,
 ) -> Result<Started, ChangeError> {
-    let wish = Start {
+    let job = book.jobs[name].clone();
+    let due = Due {
         name: name.clone(),
-        job: job.clone(),
-        trigger: Trigger::Schedule { instant },
-        node: None,
+        node: fire_node(book, &job),
+        job,
+        instant,
+        boot: None,
+    };
+    fire(engine, book, &due).await
+}
+
+/// Fires one due moment.
+async fn fire(engine: &Engine, book: &Arc<Book>, due: &Due) -> Result<Started, ChangeError> {
+    let name = due.name.as_str();
+    let instant = due.instant;
+    let wish = Start {
+        name: due.name.clone(),
+        job: due.job.clone(),
+        trigger: match due.boot {
+            Some(_) => Trigger::Boot { instant },
+            None => Trigger::Schedule { instant },
+        },
+        node: (!due.node.is_empty()).then(|| book.node.clone()),
         run: RunId::fresh(),
-        entry: EntryId::of_parts(&["fire", name.as_str(), &instant.to_string(), ""]),
-        remember: None,
+        entry: EntryId::of_parts(&["fire", name, &instant.to_string(), &due.node]),
+        retries: false,
+        boot: due.boot.clone(),
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },
     };
     let book = Arc::clone(book);
-    engine
+    let change = engine
         .store
-        .change("fire", move |tx| start::start(tx, &book, &wish))
-        .await
+        .change("fire", move |tx| start::start(tx, &book, &wish));
+    change.await
 }

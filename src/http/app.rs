@@ -1,15 +1,18 @@
 //! What every handler is given: the engine, the settings of the server, what is known about health.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
 use super::head::HeadMemory;
-use super::health::Health;
+use super::health::{self, Health};
+use super::once::InFlight;
 use super::origin::Origins;
+use super::status;
 use crate::config::Config;
+use crate::daemon::{Pulse, Reloader};
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
 use crate::words::time::Millis;
@@ -25,28 +28,63 @@ pub(super) const PRINCIPAL: &str = "local";
 pub struct App {
     pub(super) engine: Engine,
     pub(super) unreadable: Unreadable,
-    pub(super) config: Arc<Config>,
-    pub(super) origins: Arc<Origins>,
+    pub(super) reloader: Reloader,
+    pub(super) origins: Arc<Mutex<(Arc<Config>, Arc<Origins>)>>,
+    pub(super) address: SocketAddr,
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
     pub(super) streams: Arc<AtomicUsize>,
+    pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
     pub(super) stop: CancellationToken,
 }
 
 impl App {
     /// `address` is the one that is really listened on: a port of 0 in the configuration says nothing.
-    pub fn new(engine: &Engine, unreadable: Unreadable, config: &Config, address: SocketAddr) -> App {
+    pub fn new(engine: &Engine, unreadable: Unreadable, reloader: &Reloader, address: SocketAddr) -> App {
+        let config = reloader.config();
+        let origins = Arc::new(Origins::new(address, &config.server));
         App {
             engine: engine.clone(),
             unreadable,
-            config: Arc::new(config.clone()),
-            origins: Arc::new(Origins::new(address, &config.server)),
+            reloader: reloader.clone(),
+            origins: Arc::new(Mutex::new((config, origins))),
+            address,
             health: Health::default(),
             heads: HeadMemory::default(),
             streams: Arc::default(),
+            in_flight: InFlight::default(),
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }
+    }
+
+    /// How the daemon is, for its supervisor: scheduler and store answer, and a sentence.
+    pub async fn pulse(&self) -> Pulse {
+        let verdict = if health::is_starting(self) {
+            "Starting.".to_owned()
+        } else {
+            status::verdict_now(self).await
+        };
+        Pulse {
+            alive: health::is_alive(self),
+            verdict,
+        }
+    }
+
+    /// The configuration in force.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.reloader.config()
+    }
+
+    /// From where requests may come; made anew when another configuration has come into force.
+    pub(super) fn origins(&self) -> Arc<Origins> {
+        let config = self.config();
+        let mut known = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&known.0, &config) {
+            let origins = Arc::new(Origins::new(self.address, &config.server));
+            *known = (config, origins);
+        }
+        Arc::clone(&known.1)
     }
 }

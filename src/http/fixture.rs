@@ -1,7 +1,7 @@
 //! The face over a real store in a folder of its own: an engine without loops, invented processes, a clock set by hand.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,15 @@ use tower::ServiceExt;
 
 use super::app::App;
 use super::router::router;
-use crate::config::Config;
+use crate::config::{Config, Sources};
+use crate::daemon::{Loaded, Reloader};
+use crate::domain::report::Tails;
 use crate::domain::schedule::{ParseOptions, Schedule};
 use crate::domain::slots::claim::{ClockId, Place, ProcessRef};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::definition::{ConcurrencyPolicy, Definition};
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::engine::changes::claim::{self, Claimed, Pass};
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::maintain::Rules;
@@ -99,6 +101,17 @@ pub(super) fn pool(name: &str) -> SlotPoolName {
     SlotPoolName::new(name).unwrap()
 }
 
+/// A reloader that always finds the same configuration.
+fn reloader_of(engine: &Engine, config: Config) -> Reloader {
+    let loaded = move || Loaded {
+        config: config.clone(),
+        warnings: Vec::new(),
+        sources: Sources::default(),
+    };
+    let first = loaded();
+    Reloader::new(engine, first, Path::new(""), Box::new(move || Ok(loaded())))
+}
+
 impl Face {
     pub(super) async fn new() -> Face {
         Face::with(Config::default()).await
@@ -134,6 +147,7 @@ impl Face {
                     version,
                     digest,
                     schedule,
+                    reports: Arc::default(),
                 },
             )
         });
@@ -143,6 +157,7 @@ impl Face {
             slot_pools: slot_pools(),
             raise_immediately: false,
             locks_trusted: true,
+            notify: Notify::default(),
         };
         let place = Place {
             host: "h".to_owned(),
@@ -164,7 +179,8 @@ impl Face {
         };
         let engine = Engine::new(parts);
         let unreadable = Dispatcher::new(engine.clone()).unreadable();
-        let app = App::new(&engine, unreadable, &config, ADDRESS.parse().unwrap());
+        let reloader = reloader_of(&engine, config);
+        let app = App::new(&engine, unreadable, &reloader, ADDRESS.parse().unwrap());
         Face {
             router: router(app.clone()),
             app,
@@ -269,7 +285,7 @@ impl Face {
             ended_at: self.app.engine.now().wall,
             log_bytes: 0,
         };
-        self.change(move |tx| complete::complete(tx, &holder, &attempt))
+        self.change(move |tx| complete::complete(tx, &holder, &attempt, &Tails::default()))
             .await;
     }
 

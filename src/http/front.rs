@@ -1,5 +1,6 @@
 //! What every request passes before it is routed, in this order: its id, the catch of a panic, security headers, the Host,
-//! the origin, the body's type and size, the time limit, and `{id}:{verb}`, which the router cannot match by itself.
+//! the origin, the body's type and size, the time limit, its idempotency key, and `{id}:{verb}`, which the router cannot
+//! match by itself.
 //!
 //! The order is the behaviour, so it is one function. Refusals of all of them leave as problem documents, and so does
 //! whatever the router or a library answers with a status of 400 or more.
@@ -18,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::error::Problem;
+use super::once::{self, Gate};
 use super::origin::Foreign;
 use crate::engine::metrics::in_seconds;
 use crate::words::ids;
@@ -84,7 +86,7 @@ pub(super) async fn front(State(app): State<App>, request: Request, next: Next) 
 
 async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Option<String>) -> Response {
     *readable_by = match app
-        .origins
+        .origins()
         .judge(request.method(), request.uri(), request.headers())
     {
         Ok(origin) => origin,
@@ -111,7 +113,7 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
         app.engine.metrics.count_rejected("body");
         return problem.into_response();
     }
-    let limit = Duration::from_millis(app.config.server.request_timeout_ms);
+    let limit = Duration::from_millis(app.config().server.request_timeout_ms);
     // A stream answers at once and goes on after that, outside of this limit.
     match tokio::time::timeout(limit, routed(app, request, next)).await {
         Ok(response) => response,
@@ -124,7 +126,7 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
 
 async fn routed(app: &App, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let max = usize::try_from(app.config.server.max_body_bytes).unwrap_or(usize::MAX);
+    let max = usize::try_from(app.config().server.max_body_bytes).unwrap_or(usize::MAX);
     let announced = body.size_hint().lower();
     let too_large = || {
         app.engine.metrics.count_rejected("body");
@@ -145,10 +147,22 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
     if parts.uri.path().contains("/~") {
         return Problem::not_found("there is nothing at this path").into_response();
     }
+    let passage = match once::look_up(app, &mut parts, &bytes).await {
+        Ok(Gate::Open(passage)) => passage,
+        Ok(Gate::Closed(response)) => return response,
+        Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
+        Err(problem) => return problem.into_response(),
+    };
     if let Some(inner) = inner_path(&parts.uri) {
         parts.uri = inner;
     }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
+    let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    once::keep(app, passage, response).await
+}
+
+/// Endpoints without a prefix, whose refusals have the member `error`.
+fn is_plain(path: &str) -> bool {
+    ["/jobs", "/pools"].iter().any(|head| path.starts_with(head))
 }
 
 fn is_length_limit(error: &axum::Error) -> bool {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::slots::admission::{self, ANY_MOMENT, BlockedBy, HeadVerdict};
 use crate::domain::slots::entry::SlotEntry;
@@ -42,7 +43,7 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
     let view = head::view(rows, book, entry, now, false)?;
     let blocked = match admission::head(&view) {
         HeadVerdict::Wait(blocked) => Some(blocked),
-        HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
+        HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw | HeadVerdict::Supersede => None,
     };
     let sentence = blocked.map_or_else(|| ANY_MOMENT.to_owned(), |blocked| blocked.sentence(&view));
     Ok(Head {
@@ -53,7 +54,7 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
 }
 
 /// `blockedBy` on the wire.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Blocked {
     kind: &'static str,
     since: String,

@@ -10,9 +10,11 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, VERSION};
 use super::error::Problem;
+use super::param::{Kind, Param};
 use super::{head, input};
 use crate::os::disk::FileSystem;
 use crate::store::migrate::FORMAT;
@@ -103,7 +105,8 @@ fn note_heads(rows: &mut impl Rows, app: &App) {
 }
 
 /// One line of `/readyz?verbose`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ReadinessCheck)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) ok: bool,
@@ -123,7 +126,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         age_ms,
     };
     let fresh = last.filter(|_| age_ms <= STALE_MS);
-    let low = app.config.state.low_disk_bytes;
+    let low = app.config().state.low_disk_bytes;
     let store = match (last, fresh) {
         (None, _) => "not checked yet",
         (Some(_), None) => "does not answer",
@@ -138,6 +141,15 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     let trusted = app.engine.book().locks_trusted;
     let draining = app.engine.is_stopping();
     let passing = is_passing(app, last, now);
+    // A rejected reload is told everywhere, and is no reason to take a working daemon out of service.
+    let standing = app.reloader.standing();
+    let configuration = match &standing.rejected {
+        None => format!("in force since {}", standing.since),
+        Some(rejected) => format!(
+            "in force since {}; a reload was rejected at {}",
+            standing.since, rejected.at
+        ),
+    };
     vec![
         check("store", fresh.is_some_and(|report| report.store), store, age_ms),
         check("disk", disk.0, &disk.1, age_ms),
@@ -153,6 +165,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
             if passing { "passes" } else { "does not pass" },
             age_ms,
         ),
+        check("configuration", true, &configuration, 0),
         check(
             "drain",
             !draining,
@@ -162,13 +175,25 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     ]
 }
 
+/// Nothing has been checked yet.
+pub(super) fn is_starting(app: &App) -> bool {
+    app.health.last().is_none()
+}
+
+/// The store answers and the loops turn. At the very start nothing is known yet, which is no sign of death.
+pub(super) fn is_alive(app: &App) -> bool {
+    let (last, now) = (app.health.last(), app.engine.now().boot);
+    let store = last.is_none_or(|last| last.store && last.at.until(now) <= STALE_MS);
+    store && is_passing(app, last, now)
+}
+
 /// While it drains, the loops have ended on purpose.
 fn is_passing(app: &App, last: Option<Report>, now: BootMillis) -> bool {
     app.engine.is_stopping() || last.is_none_or(|last| last.passes_moved.until(now) <= PASS_LOST_MS)
 }
 
-#[derive(Debug, Serialize)]
-struct Standing {
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Standing {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<Vec<Check>>,
@@ -189,9 +214,16 @@ pub(super) async fn live(State(app): State<App>) -> Result<Response, Problem> {
     ))
 }
 
+/// What can be asked of readiness.
+pub(super) const QUERY: [Param; 1] = [Param::query(
+    "verbose",
+    Kind::Text,
+    "Lists each check with its age.",
+)];
+
 /// 200 when work can be accepted and done.
 pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &["verbose"])?;
+    let pairs = input::query(&uri, &QUERY)?;
     let verbose = input::last(&pairs, "verbose").is_some_and(|value| value != "false");
     let checks = checks(&app);
     let bad: Vec<&str> = checks
@@ -222,7 +254,7 @@ pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, 
     })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Identity {
     name: &'static str,
     version: &'static str,

@@ -1,21 +1,27 @@
 //! `/api/runs/{run}`: a run with its steps, its attempts, and what it waits for; and its cancel.
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
-use super::{head, slots};
+use super::once::{self, Once};
+use super::{head, slots, version};
+use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
+use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
-use crate::store::{Rows, StoreError, entries, runs};
+use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -30,7 +36,7 @@ pub(super) struct Data<T> {
 }
 
 /// The header of a run on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunView {
     id: String,
     job: String,
@@ -45,11 +51,22 @@ pub(super) struct RunView {
     record_version: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum TriggerView {
-    Schedule { scheduled_at: String },
-    Manual { principal: String },
+    Schedule {
+        scheduled_at: String,
+    },
+    Manual {
+        principal: String,
+    },
+    #[serde(rename = "catchup")]
+    CatchUp {
+        scheduled_at: String,
+    },
+    Boot {
+        scheduled_at: String,
+    },
 }
 
 impl RunView {
@@ -67,6 +84,12 @@ impl RunView {
                 Trigger::Manual { principal } => TriggerView::Manual {
                     principal: principal.clone(),
                 },
+                Trigger::CatchUp { instant } => TriggerView::CatchUp {
+                    scheduled_at: instant.to_string(),
+                },
+                Trigger::Boot { instant } => TriggerView::Boot {
+                    scheduled_at: instant.to_string(),
+                },
             },
             node: run.node.as_ref().map(ToString::to_string),
             created_at: run.created_at.to_string(),
@@ -77,17 +100,65 @@ impl RunView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunDetail {
     #[serde(flatten)]
     run: RunView,
     poisoned: bool,
     waiting_reason: Option<Waiting>,
     steps: Vec<StepView>,
+    /// Who was told of it, or shall be, oldest first.
+    reports: Vec<ReportView>,
+}
+
+/// One report of the run.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReportView {
+    id: String,
+    /// The key that asked for it, like `onFailure`.
+    on: &'static str,
+    /// `webhook` or `shell`.
+    target: &'static str,
+    attempt: Option<u32>,
+    /// `waiting`, `delivered` or `dead`.
+    state: &'static str,
+    tries: u32,
+    created_at: String,
+    /// When it was delivered or given up.
+    at: Option<String>,
+    next_try_at: Option<String>,
+    /// Why the last try failed.
+    reason: Option<String>,
+}
+
+impl ReportView {
+    fn of(effect: &Effect) -> ReportView {
+        let (tries, next_try_at, reason) = match &effect.state {
+            EffectState::Waiting {
+                due_at,
+                tries,
+                last_error,
+            } => (*tries, Some(due_at.to_string()), last_error.clone()),
+            EffectState::Delivered { tries, .. } => (*tries, None, None),
+            EffectState::Dead { tries, reason, .. } => (*tries, None, Some(reason.clone())),
+        };
+        ReportView {
+            id: effect.id.to_string(),
+            on: effect.kind.key(),
+            target: effect.target.word(),
+            attempt: effect.facts.attempt,
+            state: effect.state.word(),
+            tries,
+            created_at: effect.created_at.to_string(),
+            at: effect.decided_at().map(|at| at.to_string()),
+            next_try_at,
+            reason,
+        }
+    }
 }
 
 /// Why a run does not go on right now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
@@ -98,7 +169,7 @@ pub(super) struct Waiting {
     position: Option<usize>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct StepView {
     #[serde(rename = "ref")]
     step: String,
@@ -106,12 +177,14 @@ struct StepView {
     reason: Option<String>,
     attempt: u32,
     deaths: u32,
+    /// When the next attempt of a failed step is due.
+    retry_at: Option<String>,
     queue_id: Option<String>,
     live: Option<LiveView>,
     attempts: Vec<AttemptView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct AttemptView {
     number: u32,
     fence: u64,
@@ -125,7 +198,7 @@ struct AttemptView {
     log_bytes: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LiveView {
     number: u32,
     fence: u64,
@@ -136,7 +209,7 @@ struct LiveView {
     ending: Option<EndingView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct EndingView {
     cause: &'static str,
     at: String,
@@ -184,25 +257,32 @@ pub(super) fn not_found(text: &str) -> Problem {
     Problem::not_found(format!("run '{shown}' not found"))
 }
 
-/// One run.
+/// One run. Its version describes it whole once it has ended and everybody is told; before that, its place in a queue, the
+/// lease of its claim and the tries of its reports move without a new one, so it is always shown.
 pub(super) async fn show(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<RunDetail>>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
-    found
-        .map(|data| Json(Data { data }))
-        .ok_or_else(|| not_found(&text))
+    let (record_version, rests, data) = found.ok_or_else(|| not_found(&text))?;
+    let view = Data { data };
+    Ok(if rests {
+        version::with_version(&headers, record_version, view)
+    } else {
+        version::moving(record_version, view)
+    })
 }
 
+/// The version of a run, whether it describes it whole, and all that is shown of it.
 fn detail(
     rows: &mut impl Rows,
     book: &Book,
     id: RunId,
     now: Millis,
-) -> Result<Option<RunDetail>, StoreError> {
+) -> Result<Option<(u64, bool, RunDetail)>, StoreError> {
     let Some(run) = runs::by_id(rows, id)? else {
         return Ok(None);
     };
@@ -213,13 +293,20 @@ fn detail(
         waiting_reason = waiting_reason.or(waits);
         steps.push(step_view(rows, id, &name, &state)?);
     }
+    let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
-    Ok(Some(RunDetail {
+    let detail = RunDetail {
         run: RunView::of(&run),
         poisoned,
         waiting_reason,
         steps,
-    }))
+        reports: reports.iter().map(ReportView::of).collect(),
+    };
+    let told = reports
+        .iter()
+        .all(|report| !matches!(report.state, EffectState::Waiting { .. }));
+    let rests = run.state.is_terminal() && told;
+    Ok(Some((run.record_version, rests, detail)))
 }
 
 fn step_view(
@@ -237,6 +324,7 @@ fn step_view(
         } => entries::by_seq(rows, *entry)?.map(|entry| entry.id.to_string()),
         StepPhase::Running { entry: None, .. }
         | StepPhase::Ready { .. }
+        | StepPhase::Retrying { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
@@ -248,6 +336,16 @@ fn step_view(
         reason: state.phase.reason().map(str::to_owned),
         attempt: state.attempt,
         deaths: state.deaths,
+        retry_at: match &state.phase {
+            StepPhase::Retrying { due, .. } => Some(due.to_string()),
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Succeeded { .. }
+            | StepPhase::Failed { .. }
+            | StepPhase::Skipped { .. }
+            | StepPhase::Cancelled { .. } => None,
+        },
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
         attempts: ended
@@ -310,6 +408,16 @@ fn waiting(
             }))
         }
         StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, (now, placed)),
+        StepPhase::Retrying { due, reason, refused } => {
+            let retry = step.attempt.saturating_sub(1);
+            Ok(Some(plain(
+                "retry",
+                match refused {
+                    Some(why) => format!("Retry {retry} waits for pool admission: {why}"),
+                    None => format!("Retry {retry} starts at {due}; the last attempt: {reason}"),
+                },
+            )))
+        }
         StepPhase::Running { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
@@ -366,7 +474,7 @@ fn code_of(blocked: BlockedBy) -> &'static str {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CancelledRun {
     id: String,
     /// `cancelled`, or `ending` while its process is being ended.
@@ -377,22 +485,34 @@ pub(super) struct CancelledRun {
 pub(super) async fn cancel(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<CancelledRun>>, Problem> {
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
-    let state = match desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned()).await? {
+    let once = once.expecting(&body)?;
+    let asked = once.ask_at(
+        move |tx| Ok(runs::by_id(tx, id)?.map(|run| run.record_version.to_string())),
+        move |_, outcome: &RunCancelled| Ok(cancel_answer(id, outcome)),
+    );
+    let told = desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned(), asked).await?;
+    once::respond(told, |outcome| match outcome {
+        RunCancelled::AlreadyEnded(state) => {
+            Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
+        }
+        RunCancelled::NotFound => not_found(&text),
+        RunCancelled::Ended | RunCancelled::Ending(_) => unreachable!("a cancelled run has an answer"),
+    })
+}
+
+fn cancel_answer(id: RunId, outcome: &RunCancelled) -> Option<Answer> {
+    let state = match outcome {
         RunCancelled::Ended => "cancelled",
         RunCancelled::Ending(_) => "ending",
-        RunCancelled::AlreadyEnded(state) => {
-            return Err(
-                Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
-            );
-        }
-        RunCancelled::NotFound => return Err(not_found(&text)),
+        RunCancelled::AlreadyEnded(_) | RunCancelled::NotFound => return None,
     };
-    Ok(Json(Data {
-        data: CancelledRun {
-            id: id.to_string(),
-            state,
-        },
-    }))
+    let data = CancelledRun {
+        id: id.to_string(),
+        state,
+    };
+    Some(once::ok(&Data { data }))
 }

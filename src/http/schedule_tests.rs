@@ -42,15 +42,14 @@ fn schedule(face: &Face, name: &str, text: &str, zone: &str) {
 
 async fn skip(face: &Face, name: &str, instant: Millis, word: &'static str) {
     let name = job(name);
-    face.change(move |tx| Ok(start::skip(tx, &name, instant, word)?))
+    face.change(move |tx| Ok(start::skip(tx, &name, instant, "", word)?))
         .await;
 }
 
 /// Fires a job now; the id of its run.
 async fn fire(face: &Face, name: &str, instant: Millis) {
     let book = face.app.engine.book();
-    let known = book.jobs[&job(name)].clone();
-    schedules::fire(&face.app.engine, &book, &job(name), &known, instant)
+    schedules::fire_now(&face.app.engine, &book, &job(name), instant)
         .await
         .unwrap();
 }

@@ -3,20 +3,23 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, VERSION};
+use super::config::ConfigurationView;
 use super::error::Problem;
 use super::runs::Data;
 use super::{health, nodes};
+use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
-use crate::engine::changes::head;
-use crate::store::rows::NodeRecord;
+use crate::engine::changes::{head, late};
+use crate::store::rows::{BreachRow, NodeRecord};
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
-use crate::store::{Rows, StoreError, StoreStats, entries, runs};
+use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
-use crate::words::names::NodeName;
+use crate::words::names::{JobName, NodeName};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -25,7 +28,7 @@ const DAY_MS: u64 = 24 * 3_600_000;
 const SCANNED_MAX: usize = 5_000;
 const NEXT_FIRES_MAX: usize = 10;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StatusView {
     version: &'static str,
     node: String,
@@ -38,13 +41,17 @@ pub(super) struct StatusView {
     draining: bool,
     counts: Counts,
     poisoned_runs: Vec<PoisonedView>,
+    late_jobs: Vec<LateJob>,
+    /// Reports that were given up.
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
+    configuration: ConfigurationView,
     store: StoreView,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct NodeSummary {
     name: String,
     /// `live`, or `gone` when nobody holds its lock.
@@ -52,7 +59,7 @@ struct NodeSummary {
     last_seen: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
 struct Counts {
     running: usize,
     waiting: u64,
@@ -61,7 +68,7 @@ struct Counts {
     failed_is_lower_bound: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoisonedView {
     run_id: String,
     job: String,
@@ -69,31 +76,46 @@ struct PoisonedView {
     at: String,
 }
 
+/// A job and the first of its passed limits.
+#[derive(Debug, Serialize, ToSchema)]
+struct LateJob {
+    job: String,
+    since: String,
+    reason: String,
+}
+
 /// `slots` and what follows are absent when the slot pool cannot be read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoolSummary {
     name: String,
     readable: bool,
     #[serde(flatten)]
+    #[schema(value_type = PoolNumbers)]
     numbers: Option<PoolNumbers>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoolNumbers {
+    #[schema(required = false)]
     slots: u32,
+    #[schema(required = false)]
     used: u32,
+    #[schema(required = false)]
     queued: u64,
+    #[schema(required = false)]
     paused: bool,
+    #[schema(required = false)]
     draining: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = NextFire)]
 struct FireView {
     job: String,
     at: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct StoreView {
     commits: u64,
     changes: u64,
@@ -121,6 +143,8 @@ impl From<StoreStats> for StoreView {
 struct Seen {
     counts: Counts,
     poisoned: Vec<PoisonedView>,
+    late: Vec<LateJob>,
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<(NodeName, NodeRecord)>,
 }
@@ -132,6 +156,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let seen = app.engine.read(move |tx| look(tx, &for_read, now)).await?;
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
+    let configuration = ConfigurationView::of(&app);
     let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
         name: name.to_string(),
         state: if nodes::is_live(&app.engine, name) {
@@ -150,16 +175,32 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         state_directory: root
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        verdict: verdict(&checks, &seen),
+        verdict: verdict(&checks, &seen, configuration.complaint()),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
         counts: seen.counts,
         poisoned_runs: seen.poisoned,
+        late_jobs: seen.late,
+        dead_letters: seen.dead_letters,
         pools: seen.pools,
         next_fires: next_fires(&book, now),
+        configuration,
         store: app.engine.store.stats().into(),
     };
     Ok(Json(Data { data }))
+}
+
+/// The verdict alone. A store that does not answer has one too.
+pub(super) async fn verdict_now(app: &App) -> String {
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    match app.engine.read(move |tx| look(tx, &book, now)).await {
+        Ok(seen) => verdict(
+            &health::checks(app),
+            &seen,
+            ConfigurationView::of(app).complaint(),
+        ),
+        Err(_) => "Not ready: the store does not answer.".to_owned(),
+    }
 }
 
 fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
@@ -198,11 +239,27 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         failed_last_24h,
         failed_is_lower_bound,
     };
+    let mut dead_letters = 0;
+    for target in ReportTarget::ALL {
+        dead_letters += effects::dead_count(rows, target)?;
+    }
+    let late = late::all_stored(rows)?;
     Ok(Seen {
+        late: late.iter().filter_map(late_job).collect(),
+        dead_letters,
         counts,
         poisoned: poisoned.collect(),
         pools,
-        nodes: nodes::all(rows)?,
+        nodes: nodes::all(rows)?.into_iter().collect(),
+    })
+}
+
+fn late_job((job, breaches): (&JobName, &Vec<BreachRow>)) -> Option<LateJob> {
+    let first = breaches.iter().min_by_key(|row| row.breach.since())?;
+    Some(LateJob {
+        job: job.to_string(),
+        since: first.breach.since().to_string(),
+        reason: first.breach.reason.clone(),
     })
 }
 
@@ -269,7 +326,7 @@ fn next_fires(book: &Book, now: Millis) -> Vec<FireView> {
         .collect()
 }
 
-fn verdict(checks: &[health::Check], seen: &Seen) -> String {
+fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> String {
     let bad: Vec<&str> = checks
         .iter()
         .filter(|check| !check.ok)
@@ -291,11 +348,19 @@ fn verdict(checks: &[health::Check], seen: &Seen) -> String {
     if !unreadable.is_empty() {
         return format!("Slot pools that cannot be read: {}.", unreadable.join(", "));
     }
+    if let Some(complaint) = complaint {
+        return complaint;
+    }
     if !seen.poisoned.is_empty() {
         return format!(
             "{} runs were given up because daemons died with them.",
             seen.poisoned.len()
         );
+    }
+    match seen.late.as_slice() {
+        [] => {}
+        [one] => return format!("Job {} is late: {}.", one.job, one.reason),
+        [first, ..] => return format!("{} jobs are late: {} and others.", seen.late.len(), first.job),
     }
     let work = format!("{} running, {} waiting", counts.running, counts.waiting);
     match counts.failed_last_24h {

@@ -43,7 +43,10 @@ async fn readiness_is_the_last_result_of_the_check() {
         .iter()
         .map(|check| check["name"].clone())
         .collect();
-    assert_eq!(names, ["store", "disk", "locks", "scheduler", "drain"]);
+    assert_eq!(
+        names,
+        ["store", "disk", "locks", "scheduler", "configuration", "drain"]
+    );
     face.app
         .engine
         .store
@@ -148,7 +151,7 @@ async fn the_configuration_is_shown_without_values_of_variables() {
     let version = face.get("/version").await.json();
     assert_eq!(
         (&version["name"], &version["schema"]),
-        (&json!("ductor"), &json!(1))
+        (&json!("ductor"), &json!(2))
     );
 }
 
@@ -222,7 +225,7 @@ async fn an_idle_connection_does_not_hold_the_end() {
     let app = super::App::new(
         &face.app.engine,
         face.app.unreadable.clone(),
-        &face.app.config,
+        &face.app.reloader,
         address,
     );
     let stop = CancellationToken::new();

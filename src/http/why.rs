@@ -4,11 +4,13 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
 use super::fires::{self, FireRun};
 use super::jobs::{self, Known};
+use super::param::{Kind, Param};
 use super::runs::Data;
 use super::{input, nodes};
 use crate::daemon;
@@ -17,7 +19,7 @@ use crate::domain::schedule::{MOMENT_FORMS, Moment, Schedule, ZoneClock};
 use crate::domain::slots::admission::Pause;
 use crate::domain::workflow::definition::Definition;
 use crate::engine::changes::head;
-use crate::store::tables::{DEFINITIONS, FIRES};
+use crate::store::tables::{DEFINITIONS, FIRES, OWED};
 use crate::store::{Rows, StoreError};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -25,8 +27,16 @@ use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
+/// What is asked.
+pub(super) const QUERY: [Param; 1] = [Param::query(
+    "at",
+    Kind::Text,
+    "The time that is asked about: an instant, or a local time on the clock of the schedule.",
+)
+.needed()];
+
 /// The answer on the wire. The names are single words, so both spellings of the API are the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WhyView {
     job: String,
     /// As it was asked.
@@ -43,7 +53,7 @@ pub(super) struct WhyView {
 }
 
 /// A moment of a schedule on two clocks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MomentView {
     instant: String,
     local: String,
@@ -94,7 +104,7 @@ pub(super) async fn of_schedule(
 
 async fn answer(app: &App, name: &str, uri: &Uri) -> Result<WhyView, Problem> {
     let known = jobs::find(&app.engine.book(), name)?;
-    let pairs = input::query(uri, &["at"])?;
+    let pairs = input::query(uri, &QUERY)?;
     let asked = input::last(&pairs, "at").ok_or_else(|| {
         Problem::unreadable(format!(
             "`at` is missing: the time that is asked about; {MOMENT_FORMS}"
@@ -117,7 +127,7 @@ async fn answer(app: &App, name: &str, uri: &Uri) -> Result<WhyView, Problem> {
         schedule: facts.schedule.as_deref(),
         replaced_at: facts.replaced_at,
         enabled: facts.enabled,
-        on_missed: "skip",
+        on_missed: known.job.definition.policy.on_missed.word(),
         known_since: facts.known_since,
         seen: &facts.seen,
         oldest: facts.oldest,
@@ -153,6 +163,21 @@ fn facts(
         rows.scan(&FIRES, &(TENANT, known.name.clone(), at), None, limits::PAGE_MAX)?
     {
         facts.seen.push(fires::seen_of(rows, &node, fire)?);
+    }
+    let owed = rows.scan(
+        &OWED,
+        &(TENANT, known.name.clone()),
+        None,
+        limits::MAINTENANCE_ROWS_MAX,
+    )?;
+    for (place, ((_, _, instant, node), row)) in owed.into_iter().enumerate() {
+        if instant == at && row.run.is_none() {
+            let fire = SeenFire::Owed {
+                ahead: place,
+                refused: row.refused,
+            };
+            facts.seen = vec![Seen { node, fire }];
+        }
     }
     let oldest = rows.scan(&FIRES, &(TENANT, known.name.clone()), None, 1)?;
     facts.oldest = oldest.first().map(|((_, _, at, _), _)| *at);
@@ -211,7 +236,7 @@ fn view(name: &str, asked: &str, moment: &Moment, facts: &Facts, answer: Answer)
     let at = Millis(moment.at_ms);
     let run = facts.seen.iter().find_map(|seen| match &seen.fire {
         SeenFire::Run(run) => Some(FireRun::of(run)),
-        SeenFire::Skipped { .. } => None,
+        SeenFire::Skipped { .. } | SeenFire::Owed { .. } => None,
     });
     let MomentView { instant, local } = MomentView::of(&clock, at);
     WhyView {

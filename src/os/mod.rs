@@ -14,5 +14,7 @@ pub mod pidfd;
 pub mod proc;
 pub mod rlimits;
 pub mod signal;
+pub mod supervisor;
 pub mod terminal;
 pub mod user;
+pub mod zone;

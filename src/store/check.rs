@@ -7,17 +7,20 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::codec::Record;
+use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
 use super::keys::Key;
 use super::migrate::FORMAT;
 use super::rows::Number;
+use super::runs;
 use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::run::StepPhase;
-use crate::words::names::SlotPoolName;
+use crate::words::ids::RunId;
+use crate::words::names::{JobName, SlotPoolName};
 
 /// What a check found: one sentence each. Empty = clean.
 pub type Findings = Vec<String>;
@@ -42,6 +45,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_runs(tx, &mut findings)?;
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
+    check_effects(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -116,7 +120,22 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         POISONED_RUNS,
         REMEMBERED,
         REMEMBERED_KEYS,
-        CHANGES
+        CHANGES,
+        RETRY_SCOPES,
+        RETRYING,
+        RETRY_DUE,
+        RETRY_RIGHTS,
+        SCHEDULE_MARKS,
+        OWED,
+        BOOTS,
+        PUBLISHED_REPORTS,
+        JOB_MARKS,
+        EFFECTS,
+        EFFECT_DUE,
+        EFFECT_DECIDED,
+        RUN_EFFECTS,
+        EFFECT_COUNTS,
+        BREACHES
     );
     Ok(())
 }
@@ -229,10 +248,10 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
 fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
     let mut active = BTreeSet::new();
     let mut of_jobs = BTreeSet::new();
-    let mut known = BTreeSet::new();
+    let mut known: BTreeMap<RunId, JobName> = BTreeMap::new();
     let mut alive = BTreeSet::new();
     let unreadable = every(tx, &all::RUNS, |(tenant, id), run| {
-        known.insert(id);
+        known.insert(id, run.definition.clone());
         of_jobs.insert((tenant, run.definition.clone(), id).encode());
         if !run.state.is_terminal() {
             alive.insert(id);
@@ -246,15 +265,28 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
     let mut ready = BTreeSet::new();
     let mut moving = BTreeSet::new();
+    let mut retrying = BTreeSet::new();
+    let mut due = BTreeSet::new();
     every(tx, &all::STEPS, |(tenant, id, step), state| {
-        if !known.contains(&id) {
-            findings.push(format!("steps: {id} has a step and no run"));
+        let (again, at) = runs::retry_index_of(&state);
+        match known.get(&id) {
+            None => findings.push(format!("steps: {id} has a step and no run")),
+            Some(job) if again => {
+                retrying.insert((tenant.clone(), job.clone(), id, step.clone()).encode());
+            }
+            Some(_) => {}
         }
+        due.extend(at.map(|at| (tenant.clone(), at, id, step.clone()).encode()));
         let waits = matches!(state.phase, StepPhase::Ready { .. });
         if waits {
             ready.insert((tenant, id, step).encode());
         }
-        if waits || matches!(state.phase, StepPhase::Queued { .. } | StepPhase::Running { .. }) {
+        if waits
+            || matches!(
+                state.phase,
+                StepPhase::Queued { .. } | StepPhase::Running { .. } | StepPhase::Retrying { .. }
+            )
+        {
             moving.insert(id);
         }
     })?;
@@ -264,9 +296,16 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
         ));
     }
     compare(tx, &all::READY_STEPS, ready, findings)?;
+    compare(tx, &all::RETRYING, retrying, findings)?;
+    compare(tx, &all::RETRY_DUE, due, findings)?;
     every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
-        if !known.contains(&id) {
+        if !known.contains_key(&id) {
             findings.push(format!("attempts: {id} has an attempt and no run"));
+        }
+    })?;
+    every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
+        if !alive.contains(&id) {
+            findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
         }
     })?;
     Ok(())
@@ -315,4 +354,48 @@ fn check_remembered(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
         keys.insert((tenant, super::keys::DigestKey(row.key)).encode());
     })?;
     compare(tx, &all::REMEMBERED_KEYS, keys, findings)
+}
+
+fn check_effects(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let tenant = effects::TENANT;
+    let (mut due, mut decided, mut of_runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut newest = 0;
+    let unreadable = every(tx, &all::EFFECTS, |(_, seq), effect| {
+        newest = newest.max(seq);
+        match effects::index_of(&effect) {
+            EffectIndex::Due(at) => due.insert((tenant, at, seq).encode()),
+            EffectIndex::Decided(at) => decided.insert((tenant, at, seq).encode()),
+        };
+        of_runs.extend(effect.run.map(|run| (tenant, run, seq).encode()));
+        for job in ["", effect.job.as_str()] {
+            if let Some(word) = effects::counted_as(&effect) {
+                *counts.entry((word, job.to_owned())).or_default() += 1;
+            }
+        }
+    })?;
+    if !unreadable.is_empty() {
+        return Ok(());
+    }
+    compare(tx, &all::EFFECT_DUE, due, findings)?;
+    compare(tx, &all::EFFECT_DECIDED, decided, findings)?;
+    compare(tx, &all::RUN_EFFECTS, of_runs, findings)?;
+    every(tx, &all::EFFECT_COUNTS, |(_, word, job), Number(count)| {
+        let real = counts.remove(&(word.clone(), job)).unwrap_or(0);
+        if real != count {
+            findings.push(format!("effect_counts: {word} says {count}, there are {real}"));
+        }
+    })?;
+    findings.extend(
+        counts
+            .into_keys()
+            .map(|(word, _)| format!("effect_counts: {word} has no row")),
+    );
+    let counter = tx
+        .get(&all::META, &("next_effect".to_owned(),))?
+        .map_or(0, |number| number.0);
+    if newest > counter {
+        findings.push(format!("meta: next_effect is {counter}, an effect has {newest}"));
+    }
+    Ok(())
 }

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use crate::domain::lateness::Breach;
+use crate::domain::report::{Effect, ReportTarget, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::run::{Run, StepState};
+use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
@@ -45,6 +47,15 @@ record! {
     PoisonedRun, "poisoned run", 1;
     Remembered, "remembered answer", 1;
     super::feed::FeedRow, "change", 1;
+    RetryRight, "retry right", 1;
+    ScheduleMark, "schedule mark", 1;
+    Owed, "owed run", 1;
+    Boot, "boot", 1;
+    ReportWishes, "published reports", 1;
+    JobMark, "job mark", 1;
+    Effect, "effect", 1;
+    EffectDueRow, "effect due row", 1;
+    BreachRow, "breach", 1;
 }
 
 /// A counter of the store.
@@ -180,6 +191,48 @@ pub enum Fire {
         /// When that was recorded.
         at: Millis,
     },
+    /// Nobody could fire it in time; it became this run afterwards.
+    CaughtUp(RunId),
+    /// It became a run that ended before anything started.
+    Withdrawn {
+        /// The stable word: `queue_timeout` or `cancelled`.
+        reason: String,
+        /// When that was recorded.
+        at: Millis,
+        /// The run.
+        run: RunId,
+    },
+}
+
+/// From where missed moments of a job are counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleMark {
+    /// Everything up to here has a row, is owed, or was before the job.
+    pub at: Millis,
+    /// The schedule of which that is true; another one has missed nothing yet.
+    pub schedule: String,
+}
+
+/// A missed moment that will still run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owed {
+    /// The run that stands for it now.
+    pub run: Option<RunId>,
+    /// It is not tried before.
+    pub not_before: Millis,
+    /// Why it could not begin the last time.
+    pub refused: Option<String>,
+}
+
+/// A boot of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    /// The machine.
+    pub host: String,
+    /// The boot.
+    pub boot_id: String,
+    /// What ran for it.
+    pub digest: String,
 }
 
 /// An entry in the order of its queue.
@@ -250,4 +303,31 @@ pub struct Remembered {
     pub location: Option<String>,
     /// The body.
     pub body: JsonText,
+}
+
+/// What outlives the runs of a configured job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobMark {
+    /// When a configuration named the job first, or again.
+    pub known_since: Millis,
+    /// The end of its newest success since then.
+    pub last_success: Option<Millis>,
+}
+
+/// A report that is owed, in the order of its next try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectDueRow {
+    /// Its job.
+    pub job: JobName,
+    /// How it is delivered.
+    pub target: ReportTarget,
+}
+
+/// A limit that is passed now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreachRow {
+    /// What was passed.
+    pub breach: Breach,
+    /// When that was noticed, and told.
+    pub noticed_at: Millis,
 }

@@ -2,14 +2,19 @@
 
 use super::error::StoreError;
 use super::feed::Counted;
-use super::rows::Present;
+use super::rows::{JobMark, Present};
 use super::table::Rows;
-use super::tables::{ACTIVE_RUNS, ATTEMPTS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RUNS, STEPS};
+use super::tables::{
+    ACTIVE_RUNS, ATTEMPTS, JOB_MARKS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RETRY_DUE, RETRY_RIGHTS,
+    RETRYING, RUNS, STEPS,
+};
 use super::tx::Tx;
-use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
 use crate::store::rows::ReadyStep;
 use crate::words::ids::{RunId, TenantId};
+use crate::words::limits;
 use crate::words::names::{JobName, StepRef};
+use crate::words::time::Millis;
 
 /// The tenant of jobs.
 pub const TENANT: TenantId = TenantId::DEFAULT;
@@ -25,7 +30,7 @@ pub fn insert(
     tx.put(&RUNS, &(TENANT, run.id), run)?;
     tx.put(&ACTIVE_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
     tx.put(&JOB_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
-    put_step(tx, run, step, ready)?;
+    put_step(tx, run, None, step, ready)?;
     tx.tell("run.changed", run.id, run.record_version, Some(run.state.word()));
     Ok(())
 }
@@ -41,6 +46,10 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
             workflow,
             state: after.state.word(),
         });
+        if let RunState::Succeeded { ended_at, .. } = after.state {
+            note_success(tx, &after.definition, ended_at)?;
+        }
+        tx.remove(&RETRY_RIGHTS, &(TENANT, after.id))?;
     }
     tx.tell(
         "run.changed",
@@ -51,15 +60,71 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Writes a step, and its row in `ready_steps` exactly while it is ready.
+/// The newest success outlives its run. A job that left the configuration has no mark to write.
+fn note_success(tx: &mut Tx<'_>, job: &JobName, ended_at: Millis) -> Result<(), StoreError> {
+    let key = (TENANT, job.clone());
+    let Some(mark) = tx.get(&JOB_MARKS, &key)? else {
+        return Ok(());
+    };
+    let last_success = mark.last_success.max(Some(ended_at));
+    tx.put(&JOB_MARKS, &key, &JobMark { last_success, ..mark })
+}
+
+/// Where a step that is tried again stands in the indexes: whether it waits, and when its back-off ends.
+///
+/// A first attempt stands in neither, whatever its phase.
+pub fn retry_index_of(step: &StepState) -> (bool, Option<Millis>) {
+    match &step.phase {
+        StepPhase::Retrying { due, .. } => (true, Some(*due)),
+        StepPhase::Ready { .. } | StepPhase::Queued { .. } => (step.attempt > 1, None),
+        StepPhase::Running { .. }
+        | StepPhase::Succeeded { .. }
+        | StepPhase::Failed { .. }
+        | StepPhase::Skipped { .. }
+        | StepPhase::Cancelled { .. } => (false, None),
+    }
+}
+
+/// Brings the two indexes of retries along. Only steps beyond their first attempt can stand there.
+fn put_retry_index(
+    tx: &mut Tx<'_>,
+    run: &Run,
+    before: Option<&StepState>,
+    step: &StepState,
+) -> Result<(), StoreError> {
+    if step.attempt == 1 {
+        return Ok(());
+    }
+    let (waits, due) = retry_index_of(step);
+    let key = (TENANT, run.definition.clone(), run.id, step.step.clone());
+    if waits {
+        tx.put(&RETRYING, &key, &Present)?;
+    } else {
+        tx.remove(&RETRYING, &key)?;
+    }
+    let due_before = before.and_then(|before| retry_index_of(before).1);
+    if due_before != due {
+        if let Some(at) = due_before {
+            tx.remove(&RETRY_DUE, &(TENANT, at, run.id, step.step.clone()))?;
+        }
+        if let Some(at) = due {
+            tx.put(&RETRY_DUE, &(TENANT, at, run.id, step.step.clone()), &Present)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a step over `before`, its row in `ready_steps` exactly while it is ready, and its rows among the retries.
 pub fn put_step(
     tx: &mut Tx<'_>,
     run: &Run,
+    before: Option<&StepState>,
     step: &StepState,
     ready: Option<&ReadyStep>,
 ) -> Result<(), StoreError> {
     let key = (TENANT, run.id, step.step.clone());
     tx.put(&STEPS, &key, step)?;
+    put_retry_index(tx, run, before, step)?;
     match (&step.phase, ready) {
         (StepPhase::Ready { .. }, Some(row)) => tx.put(&READY_STEPS, &key, row)?,
         (StepPhase::Ready { .. }, None) => unreachable!("a ready step comes with its row"),
@@ -86,6 +151,7 @@ pub fn forget(tx: &mut Tx<'_>, job: &JobName, id: RunId) -> Result<bool, StoreEr
             tx.remove(&ATTEMPTS, &key)?;
         }
     }
+    super::effects::forget_decided(tx, id)?;
     tx.remove(&RUNS, &(TENANT, id))?;
     tx.remove(&super::tables::POISONED_RUNS, &(TENANT, id))?;
     tx.remove(&JOB_RUNS, &(TENANT, job.clone(), id))
@@ -117,6 +183,28 @@ pub fn live(rows: &mut impl Rows) -> Result<Vec<(RunId, StepRef, super::rows::Li
     let found = rows.scan_each(&LIVE_ATTEMPTS, &(TENANT,), None, usize::MAX)?;
     let readable = found.into_iter().filter_map(|row| row.row.ok());
     Ok(readable.map(|((_, run, step), row)| (run, step, row)).collect())
+}
+
+/// The newest success or failure of a job by its end, among its newest runs: true for a success.
+pub fn last_outcome(rows: &mut impl Rows, job: &JobName) -> Result<Option<bool>, StoreError> {
+    let mut newest: Option<(Millis, bool)> = None;
+    for ((_, _, id), _) in
+        rows.scan_back(&JOB_RUNS, &(TENANT, job.clone()), None, limits::OUTCOME_RUNS_MAX)?
+    {
+        let Some(run) = by_id(rows, id)? else { continue };
+        let ended = match run.state {
+            RunState::Succeeded { ended_at, .. } => (ended_at, true),
+            RunState::Failed { ended_at, .. } => (ended_at, false),
+            RunState::Pending
+            | RunState::Running { .. }
+            | RunState::Cancelled { .. }
+            | RunState::Skipped { .. } => continue,
+        };
+        if newest.is_none_or(|(at, _)| at < ended.0) {
+            newest = Some(ended);
+        }
+    }
+    Ok(newest.map(|(_, succeeded)| succeeded))
 }
 
 /// The runs of a job that have not ended, oldest first.

@@ -3,14 +3,16 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, PoisonedRun, Present,
-    PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, WaitingRow,
+    Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark, LiveAttempt,
+    NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered,
+    RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
+use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::run::{Run, StepState};
+use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
@@ -77,13 +79,43 @@ tables! {
     24 REMEMBERED_KEYS "remembered_keys" (TenantId, DigestKey) => Number;
     /// What each commit changed: the feed.
     25 CHANGES "changes" (u64) => FeedRow;
+    /// Generations of retry scopes; the node is empty unless every node fires.
+    26 RETRY_SCOPES "retry_scopes" (TenantId, JobName, String) => Number;
+    /// Index: steps of a job whose next attempt waits, for its time, for slots or for a process.
+    27 RETRYING "retrying" (TenantId, JobName, RunId, StepRef) => Present;
+    /// Index: steps in back-off, in the order of their time.
+    28 RETRY_DUE "retry_due" (TenantId, Millis, RunId, StepRef) => Present;
+    /// Whether failed attempts of a run are followed by others; no row: none follow.
+    29 RETRY_RIGHTS "retry_rights" (TenantId, RunId) => RetryRight;
+    /// From where missed moments of a job are counted; the node is empty unless every node fires.
+    30 SCHEDULE_MARKS "schedule_marks" (TenantId, JobName, String) => ScheduleMark;
+    /// Missed moments that will still run, oldest first.
+    31 OWED "owed" (TenantId, JobName, Millis, String) => Owed;
+    /// The boot for which a job last ran.
+    32 BOOTS "boots" (TenantId, JobName, String) => Boot;
+    /// Which reports each configured job asks for; no row for none.
+    33 PUBLISHED_REPORTS "published_reports" (TenantId, JobName) => ReportWishes;
+    /// What outlives the runs of a configured job: since when it is known, its newest success.
+    34 JOB_MARKS "job_marks" (TenantId, JobName) => JobMark;
+    /// Reports that are owed, or were decided and are still shown with their run.
+    35 EFFECTS "effects" (TenantId, u64) => Effect;
+    /// Index: reports that are owed, in the order of their next try.
+    36 EFFECT_DUE "effect_due" (TenantId, Millis, u64) => EffectDueRow;
+    /// Index: reports that were delivered or given up, in the order of that.
+    37 EFFECT_DECIDED "effect_decided" (TenantId, Millis, u64) => Present;
+    /// Index: reports of a run.
+    38 RUN_EFFECTS "run_effects" (TenantId, RunId, u64) => Present;
+    /// How many reports wait or are dead, by state, target and job; the empty job is all jobs.
+    39 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
+    /// Limits of jobs that are passed now: (job, limit and run).
+    40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::CHANGES.index, super::NAMES.len() - 1);
+        assert_eq!(super::BREACHES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -7,6 +7,7 @@ use super::process::{LaunchSpec, Program};
 use super::secrets::Secrets;
 use crate::domain::workflow::definition::{CommandLine, CommandStep};
 use crate::os::rlimits::Limit;
+use crate::os::supervisor;
 use crate::os::user::Accounts;
 use crate::words::limits;
 
@@ -21,7 +22,7 @@ pub fn resolve(
     let mut environment: BTreeMap<String, String> = std::env::vars_os()
         // A variable that is no text cannot be carried in the launch message.
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(key, _)| !key.starts_with("DUCTOR_"))
+        .filter(|(key, _)| !key.starts_with("DUCTOR_") && !supervisor::VARIABLES.contains(&key.as_str()))
         .collect();
     if let Some(path) = &step.env_file {
         environment.extend(read_env_file(&expand_home(path))?);

@@ -61,6 +61,13 @@ pub enum SeenFire {
         /// When that was recorded.
         at: Millis,
     },
+    /// It was missed and will still run.
+    Owed {
+        /// Missed moments that run before it.
+        ahead: usize,
+        /// Why it could not begin the last time it was tried.
+        refused: Option<String>,
+    },
 }
 
 /// The run of a moment.
@@ -169,6 +176,7 @@ fn recorded(question: &Question<'_>) -> Option<Told> {
             (_, false) => "ran".to_owned(),
         },
         SeenFire::Skipped { code, .. } => code.clone(),
+        SeenFire::Owed { .. } => "owed".to_owned(),
     };
     let sentences = question.seen.iter().map(|seen| {
         let node = if seen.node.is_empty() {
@@ -181,6 +189,7 @@ fn recorded(question: &Question<'_>) -> Option<Told> {
             SeenFire::Run(run) => ran(&subject, run),
             SeenFire::Skipped { code, at } if code == "missed" => missed(question, &subject, *at),
             SeenFire::Skipped { code, .. } => format!("{subject} was skipped: {}.", skip_text(code)),
+            SeenFire::Owed { ahead, refused } => owed(&subject, *ahead, refused.as_deref()),
         }
     });
     let sentence = sentences.collect::<Vec<_>>().join(" ");
@@ -229,6 +238,20 @@ fn missed(question: &Question<'_>, subject: &str, at: Millis) -> String {
         "{subject} was missed: {cause} (noticed {noticed}). {}.",
         capitalised(policy)
     )
+}
+
+fn owed(subject: &str, ahead: usize, refused: Option<&str>) -> String {
+    let turn = match ahead {
+        0 => "it is the next to be caught up on".to_owned(),
+        1 => "one earlier moment is caught up on before it".to_owned(),
+        _ => format!("{ahead} earlier moments are caught up on before it"),
+    };
+    match refused {
+        Some(why) => {
+            format!("{subject} was missed and will still run: {turn}. The last try was refused: {why}.")
+        }
+        None => format!("{subject} was missed and will still run: {turn}."),
+    }
 }
 
 fn capitalised(text: &str) -> String {

@@ -20,9 +20,6 @@ const TEXT_MAX: usize = 1_024;
 const EARLIEST_S: i64 = -62_135_596_800;
 const LATEST_S: i64 = 253_370_764_799;
 
-/// A fire this late is still a fire (9.3); later ones are missed (10.3).
-const LATE_MAX_MS: i64 = 10_000;
-
 const NICKNAMES: [(&str, &str); 7] = [
     ("@yearly", "0 0 1 1 *"),
     ("@annually", "0 0 1 1 *"),
@@ -142,10 +139,10 @@ impl Schedule {
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// The fires after the job's mark that are too late to be fires at `now_ms` (10.3): before now less
-    /// 10 s. The newest `cap` are named, those before them counted. Pauses and deadlines are the caller's.
-    pub fn missed(&self, after_mark_ms: i64, now_ms: i64, cap: usize) -> Missed {
-        let last_ms = now_ms.clamp(EARLIEST_S * 1_000, LATEST_S * 1_000) - LATE_MAX_MS - 1;
+    /// The fires after the job's mark, up to and including `until_ms` (10.3). The newest `cap` are named, those before
+    /// them counted. Pauses and deadlines are the caller's, and so is how late a fire may be.
+    pub fn missed(&self, after_mark_ms: i64, until_ms: i64, cap: usize) -> Missed {
+        let last_ms = until_ms.clamp(EARLIEST_S * 1_000, LATEST_S * 1_000);
         let after_mark_ms = after_mark_ms.clamp(EARLIEST_S * 1_000, LATEST_S * 1_000);
         let total = self.count(after_mark_ms, last_ms);
         let wanted = total.min(u64::try_from(cap).unwrap_or(u64::MAX));
@@ -169,6 +166,11 @@ impl Schedule {
             newest,
             older: total - wanted,
         }
+    }
+
+    /// The last fire in `(from_exclusive, to_inclusive]`, found by halving: a long time costs no more than a short one.
+    pub fn last_in(&self, from_exclusive: i64, to_inclusive: i64) -> Option<i64> {
+        self.missed(from_exclusive, to_inclusive, 1).newest.pop()
     }
 
     /// True when gaps are skipped and folds run twice (11.3, 11.4): `@every`, or a `*` or `H/n` in second,

@@ -142,6 +142,8 @@ pub struct HeadView {
     pub overdue: bool,
     /// C5: the published definition is the entry's, enabled, and still in this slot pool.
     pub definition_current: bool,
+    /// C6: the entry is no retry, or nothing has settled it.
+    pub retry_current: bool,
     /// C7: bound to nobody or to this daemon.
     pub node_fits: bool,
     /// C7: this daemon's own definition is the published one.
@@ -165,6 +167,8 @@ pub enum HeadVerdict {
     Expire,
     /// T5, then look at the next.
     Withdraw,
+    /// T6, then look at the next.
+    Supersede,
     /// It waits, and so does everything behind it.
     Wait(BlockedBy),
 }
@@ -228,6 +232,9 @@ pub fn head(view: &HeadView) -> HeadVerdict {
     }
     if !view.definition_current {
         return HeadVerdict::Withdraw;
+    }
+    if !view.retry_current {
+        return HeadVerdict::Supersede;
     }
     if !view.node_fits {
         return HeadVerdict::Wait(BlockedBy::Node);
@@ -337,6 +344,7 @@ mod tests {
             pool_paused: false,
             overdue: false,
             definition_current: true,
+            retry_current: true,
             node_fits: true,
             own_definition_published: true,
             job_paused: false,
@@ -356,6 +364,8 @@ mod tests {
         check(worse, HeadVerdict::Wait(BlockedBy::Drift));
         worse.node_fits = false;
         check(worse, HeadVerdict::Wait(BlockedBy::Node));
+        worse.retry_current = false;
+        check(worse, HeadVerdict::Supersede);
         worse.definition_current = false;
         check(worse, HeadVerdict::Withdraw);
         worse.overdue = true;

@@ -52,6 +52,13 @@ pub enum EntryKind {
     Scheduled,
     /// A start by hand.
     Manual,
+    /// A further attempt after a failed one.
+    Retry,
+    /// A due moment that nobody could fire in time.
+    #[serde(rename = "catchup")]
+    CatchUp,
+    /// A boot of the machine.
+    Boot,
 }
 
 impl EntryKind {
@@ -60,6 +67,9 @@ impl EntryKind {
         match self {
             EntryKind::Scheduled => "scheduled",
             EntryKind::Manual => "manual",
+            EntryKind::Retry => "retry",
+            EntryKind::CatchUp => "catchup",
+            EntryKind::Boot => "boot",
         }
     }
 }
@@ -110,6 +120,14 @@ pub mod reason {
     pub const BY_OPERATOR: &str = "cancelled by operator";
     /// T5.
     pub const DEFINITION_GONE: &str = "job removed, disabled, or configuration changed";
+    /// T6, by a newer fire.
+    pub const RETRY_SUPERSEDED: &str = "retry superseded";
+    /// T6, by a success.
+    pub const RETRY_SUCCEEDED: &str = "retry succeeded";
+    /// T6, by an operator.
+    pub const RETRY_CANCELLED: &str = "retry cancelled";
+    /// A retry whose start would be too late.
+    pub const DEADLINE_PASSED: &str = "starting deadline passed";
     /// T9.
     pub const CONCURRENCY: &str = "waiting for concurrency admission";
     /// T10, before the command began.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::lateness::Sla;
+use crate::domain::report::ReportWishes;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
 
@@ -19,6 +21,15 @@ pub struct Definition {
     pub schedule: Option<ScheduleText>,
     /// What happens when an instance is still live.
     pub concurrency: ConcurrencyPolicy,
+    /// When it may begin, and begin again.
+    #[serde(default, skip_serializing_if = "Policy::is_default")]
+    pub policy: Policy,
+    /// When it is late.
+    #[serde(default, skip_serializing_if = "Sla::is_empty")]
+    pub sla: Sla,
+    /// Which reports it asks for. Their addresses are not kept: they may be secrets.
+    #[serde(default, skip_serializing_if = "ReportWishes::is_empty")]
+    pub reports: ReportWishes,
     /// The steps; exactly one for a job.
     pub steps: Vec<Step>,
 }
@@ -59,6 +70,113 @@ pub enum ConcurrencyPolicy {
     Forbid,
     /// Ends it first.
     Replace,
+}
+
+/// When a job may begin, and begin again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    /// What becomes of fires that nobody could fire when they were due.
+    pub on_missed: OnMissed,
+    /// A start later than this after its due moment does not happen any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starting_deadline_ms: Option<u64>,
+    /// A fire is skipped while the newest ended run of the job is a failure.
+    #[serde(default)]
+    pub only_if_last_succeeded: bool,
+    /// Every live daemon fires by itself.
+    #[serde(default)]
+    pub every_node: bool,
+    /// Attempts after a failed one.
+    #[serde(default)]
+    pub retry: Retry,
+}
+
+impl Policy {
+    fn is_default(&self) -> bool {
+        *self == Policy::default()
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            on_missed: OnMissed::Skip,
+            starting_deadline_ms: None,
+            only_if_last_succeeded: false,
+            every_node: false,
+            retry: Retry::default(),
+        }
+    }
+}
+
+/// What becomes of fires that nobody could fire when they were due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMissed {
+    /// Each gets a row that says so.
+    Skip,
+    /// The newest one runs.
+    RunOnce,
+    /// All run, oldest first, one after the other.
+    RunAll,
+}
+
+impl OnMissed {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            OnMissed::Skip => "skip",
+            OnMissed::RunOnce => "run-once",
+            OnMissed::RunAll => "run-all",
+        }
+    }
+}
+
+/// Attempts after a failed one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Retry {
+    /// How many; `None` = without end.
+    pub retries_max: Option<u32>,
+    /// Before the first of them, in milliseconds.
+    pub initial_delay_ms: u64,
+    /// No delay is longer.
+    pub maximum_delay_ms: u64,
+    /// Each delay is the one before times this; at least 1.
+    pub multiplier: f64,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            retries_max: Some(0),
+            initial_delay_ms: 1_000,
+            maximum_delay_ms: 300_000,
+            multiplier: 2.0,
+        }
+    }
+}
+
+impl Retry {
+    /// True when an attempt of this number (1 is the first) may follow.
+    pub fn allows(&self, attempt: u32) -> bool {
+        self.retries_max
+            .is_none_or(|most| attempt.saturating_sub(1) <= most)
+    }
+
+    /// The wait before an attempt of this number (2 is the first retry): `min(initial * multiplier^(number - 2), maximum)`.
+    pub fn delay_before(&self, attempt: u32) -> u64 {
+        let exponent = i32::try_from(attempt.saturating_sub(2)).unwrap_or(i32::MAX);
+        // Milliseconds up to a year are whole numbers in an f64, and infinity saturates.
+        #[expect(clippy::cast_precision_loss, reason = "at most a year of milliseconds")]
+        let grown = self.initial_delay_ms as f64 * self.multiplier.powi(exponent);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and the cast saturates"
+        )]
+        let grown = grown.round() as u64;
+        grown.min(self.maximum_delay_ms)
+    }
 }
 
 /// One step of a definition.
@@ -197,14 +315,21 @@ impl Definition {
             .expect("a definition has a step: checked where it is made")
     }
 
-    /// The 32 hex digits that change when what would run changes: everything but `save_limit`.
+    /// The 32 hex digits that change when what would run changes: everything but `sla`, reports and `save_limit`.
     ///
-    /// The schedule and `enabled` are outside too: they decide when runs begin, and a disabled job is looked at by
-    /// itself.
+    /// What decides when runs begin by themselves is outside too (the schedule, what happens to missed fires), and so is
+    /// `enabled`: a disabled job is looked at by itself.
     pub fn digest(&self) -> String {
         let mut launched = self.clone();
         launched.schedule = None;
         launched.enabled = true;
+        launched.policy = Policy {
+            every_node: self.policy.every_node,
+            retry: self.policy.retry,
+            ..Policy::default()
+        };
+        launched.sla = Sla::default();
+        launched.reports = ReportWishes::default();
         for step in &mut launched.steps {
             step.command.save_limit = 0;
         }
@@ -216,6 +341,7 @@ impl Definition {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::domain::report::{ReportKind, ReportTarget};
 
     pub(crate) fn sample(name: &str, slot_pool: Option<&str>) -> Definition {
         Definition {
@@ -223,6 +349,9 @@ pub(crate) mod tests {
             enabled: true,
             schedule: None,
             concurrency: ConcurrencyPolicy::Allow,
+            policy: Policy::default(),
+            sla: Sla::default(),
+            reports: ReportWishes::default(),
             steps: vec![Step {
                 name: StepRef::main(),
                 command: CommandStep {
@@ -259,10 +388,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn retries_wait_longer_each_time_up_to_the_maximum() {
+        let retry = Retry {
+            retries_max: Some(3),
+            initial_delay_ms: 500,
+            maximum_delay_ms: 3_000,
+            multiplier: 3.0,
+        };
+        let delays: Vec<u64> = (2..6).map(|attempt| retry.delay_before(attempt)).collect();
+        assert_eq!(delays, [500, 1_500, 3_000, 3_000]);
+        assert_eq!(retry.delay_before(u32::MAX), 3_000);
+        assert!(retry.allows(4) && !retry.allows(5));
+        assert!(!Retry::default().allows(2), "no retries unless asked for");
+        let endless = Retry {
+            retries_max: None,
+            ..retry
+        };
+        assert!(endless.allows(u32::MAX));
+    }
+
+    #[test]
     fn the_digest_follows_what_would_run() {
         let base = sample("a", Some("p"));
         let mut texts = base.clone();
         texts.steps[0].command.save_limit = 1;
+        texts.sla.late_after_ms = Some(60_000);
+        texts.reports.add(ReportKind::Failure, ReportTarget::Webhook);
         texts.schedule = Some(ScheduleText {
             text: "@hourly".to_owned(),
             seconds: false,

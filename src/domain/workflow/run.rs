@@ -27,6 +27,22 @@ pub struct Run {
     pub state: RunState,
 }
 
+/// Whether a failed attempt of a run is followed by another one, and what ends that.
+///
+/// A scope is (job, node, or "" where any daemon fires); each newer fire, success or cancellation moves its generation on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RetryRight {
+    /// No attempt follows.
+    No,
+    /// As long as its scope still has this generation.
+    Scoped {
+        /// The generation of the scope when the run began.
+        generation: u64,
+    },
+    /// A start by hand that asked for them: no fire ends them.
+    Own,
+}
+
 /// What began a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trigger {
@@ -40,13 +56,25 @@ pub enum Trigger {
         /// Who.
         principal: String,
     },
+    /// A due moment that nobody could fire in time.
+    CatchUp {
+        /// That moment.
+        instant: Millis,
+    },
+    /// The machine has booted.
+    Boot {
+        /// When.
+        instant: Millis,
+    },
 }
 
 impl Trigger {
     /// The moment the run stands for: the due instant, or `None` for a manual start.
     pub fn scheduled_at(&self) -> Option<Millis> {
         match self {
-            Trigger::Schedule { instant } => Some(*instant),
+            Trigger::Schedule { instant } | Trigger::CatchUp { instant } | Trigger::Boot { instant } => {
+                Some(*instant)
+            }
             Trigger::Manual { .. } => None,
         }
     }
@@ -56,6 +84,8 @@ impl Trigger {
         match self {
             Trigger::Schedule { .. } => "schedule",
             Trigger::Manual { .. } => "manual",
+            Trigger::CatchUp { .. } => "catchup",
+            Trigger::Boot { .. } => "boot",
         }
     }
 }
@@ -260,7 +290,8 @@ pub enum StepPhase {
         /// Since when.
         since: Millis,
     },
-    /// An attempt runs. Exits: succeeded, failed, cancelled; ready or queued when the attempt was lost.
+    /// An attempt runs. Exits: succeeded, failed, cancelled; retrying after a failure; ready or queued when the attempt
+    /// was lost.
     Running {
         /// The claim's fence.
         fence: u64,
@@ -295,6 +326,15 @@ pub enum StepPhase {
         /// Why.
         reason: String,
     },
+    /// Its last attempt failed and the next one waits for its time. Exits: ready, queued, failed, cancelled.
+    Retrying {
+        /// When it will be looked at.
+        due: Millis,
+        /// Why the last attempt failed.
+        reason: String,
+        /// Why the slot pool has not taken it yet, if it was asked.
+        refused: Option<String>,
+    },
 }
 
 impl StepPhase {
@@ -303,6 +343,7 @@ impl StepPhase {
         match self {
             StepPhase::Ready { .. } => "ready",
             StepPhase::Queued { .. } => "queued",
+            StepPhase::Retrying { .. } => "retrying",
             StepPhase::Running { .. } => "running",
             StepPhase::Succeeded { .. } => "succeeded",
             StepPhase::Failed { .. } => "failed",
@@ -311,14 +352,15 @@ impl StepPhase {
         }
     }
 
-    /// Why it ended as it did.
+    /// Why it ended as it did, or why it is tried again.
     pub fn reason(&self) -> Option<&str> {
         match self {
             StepPhase::Ready { .. }
             | StepPhase::Queued { .. }
             | StepPhase::Running { .. }
             | StepPhase::Succeeded { .. } => None,
-            StepPhase::Failed { reason, .. }
+            StepPhase::Retrying { reason, .. }
+            | StepPhase::Failed { reason, .. }
             | StepPhase::Skipped { reason, .. }
             | StepPhase::Cancelled { reason, .. } => Some(reason),
         }

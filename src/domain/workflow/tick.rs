@@ -15,6 +15,25 @@ pub enum Fact {
     },
     /// Its attempt was lost or never began; it waits again.
     PutBack,
+    /// Its attempt failed, and another one follows.
+    Retry {
+        /// When.
+        due: Millis,
+        /// Why it failed.
+        reason: String,
+    },
+    /// The time of its next attempt has come: it waits for slots under this entry, or starts at once.
+    Again {
+        /// The slot entry, for a pooled step.
+        entry: Option<u64>,
+    },
+    /// The time of its next attempt has come, and it could not enter.
+    Refused {
+        /// When it is looked at again.
+        due: Millis,
+        /// Why.
+        why: String,
+    },
     /// Its attempt succeeded.
     Succeeded,
     /// Its attempt failed.
@@ -39,7 +58,7 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
     let phase = next_phase(&step.phase, fact, now, run.state.started_at().is_some())?;
     let event = match fact {
         Fact::Claimed { .. } => Some(RunEvent::Started),
-        Fact::PutBack => None,
+        Fact::PutBack | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
         Fact::Succeeded => Some(RunEvent::Succeeded),
         Fact::Failed(reason) => Some(RunEvent::Failed(reason.clone())),
         Fact::Cancelled(reason) => Some(RunEvent::Cancelled(reason.clone())),
@@ -50,11 +69,16 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
         next_run.state = run.state.next(&event, now)?;
     }
     next_run.record_version += 1;
+    let mut next_step = StepState {
+        phase,
+        ..step.clone()
+    };
+    if let Fact::Retry { .. } = fact {
+        next_step.attempt += 1;
+        next_step.deaths = 0;
+    }
     Ok(Ticked {
-        step: StepState {
-            phase,
-            ..step.clone()
-        },
+        step: next_step,
         run: next_run,
     })
 }
@@ -65,70 +89,90 @@ fn next_phase(
     now: Millis,
     has_started: bool,
 ) -> Result<StepPhase, NoTransition> {
-    let refuse = || NoTransition {
-        what: "step",
-        state: phase.word(),
-        event: format!("{fact:?}"),
-    };
-    match phase {
-        StepPhase::Ready { .. } | StepPhase::Queued { .. } => match fact {
-            Fact::Claimed { fence } => {
-                let entry = match phase {
-                    StepPhase::Queued { entry, .. } => Some(*entry),
-                    StepPhase::Ready { .. }
-                    | StepPhase::Running { .. }
-                    | StepPhase::Succeeded { .. }
-                    | StepPhase::Failed { .. }
-                    | StepPhase::Skipped { .. }
-                    | StepPhase::Cancelled { .. } => None,
-                };
-                Ok(StepPhase::Running {
-                    fence: *fence,
-                    started_at: now,
-                    entry,
-                })
-            }
-            Fact::Withdrawn(reason) if has_started => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Withdrawn(reason) => Ok(StepPhase::Skipped {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Failed(reason) => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::PutBack | Fact::Succeeded => Err(refuse()),
-        },
-        StepPhase::Running { entry, .. } => match fact {
-            Fact::PutBack => Ok(match entry {
-                Some(entry) => StepPhase::Queued {
-                    entry: *entry,
-                    since: now,
-                },
-                None => StepPhase::Ready { since: now },
-            }),
-            Fact::Succeeded => Ok(StepPhase::Succeeded { ended_at: now }),
-            Fact::Failed(reason) | Fact::Withdrawn(reason) => Ok(StepPhase::Failed {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Cancelled(reason) => Ok(StepPhase::Cancelled {
-                ended_at: now,
-                reason: reason.clone(),
-            }),
-            Fact::Claimed { .. } => Err(refuse()),
-        },
+    let next = match phase {
+        StepPhase::Ready { .. } => while_waiting(None, fact, now, has_started),
+        StepPhase::Queued { entry, .. } => while_waiting(Some(*entry), fact, now, has_started),
+        StepPhase::Retrying { reason, .. } => while_retrying(reason, fact, now),
+        StepPhase::Running { entry, .. } => while_running(*entry, fact, now),
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
-        | StepPhase::Cancelled { .. } => Err(refuse()),
+        | StepPhase::Cancelled { .. } => None,
+    };
+    next.ok_or_else(|| NoTransition {
+        what: "step",
+        state: phase.word(),
+        event: format!("{fact:?}"),
+    })
+}
+
+fn failed(reason: &str, now: Millis) -> StepPhase {
+    StepPhase::Failed {
+        ended_at: now,
+        reason: reason.to_owned(),
+    }
+}
+
+fn cancelled(reason: &str, now: Millis) -> StepPhase {
+    StepPhase::Cancelled {
+        ended_at: now,
+        reason: reason.to_owned(),
+    }
+}
+
+/// It waits, for slots or for nothing but a process.
+fn waiting(entry: Option<u64>, now: Millis) -> StepPhase {
+    match entry {
+        Some(entry) => StepPhase::Queued { entry, since: now },
+        None => StepPhase::Ready { since: now },
+    }
+}
+
+fn while_waiting(entry: Option<u64>, fact: &Fact, now: Millis, has_started: bool) -> Option<StepPhase> {
+    match fact {
+        Fact::Claimed { fence } => Some(StepPhase::Running {
+            fence: *fence,
+            started_at: now,
+            entry,
+        }),
+        Fact::Withdrawn(reason) if !has_started => Some(StepPhase::Skipped {
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        Fact::Withdrawn(reason) | Fact::Failed(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => {
+            None
+        }
+    }
+}
+
+fn while_retrying(last: &str, fact: &Fact, now: Millis) -> Option<StepPhase> {
+    match fact {
+        Fact::Again { entry } => Some(waiting(*entry, now)),
+        Fact::Refused { due, why } => Some(StepPhase::Retrying {
+            due: *due,
+            reason: last.to_owned(),
+            refused: Some(why.clone()),
+        }),
+        Fact::Failed(reason) | Fact::Withdrawn(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::Claimed { .. } | Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } => None,
+    }
+}
+
+fn while_running(entry: Option<u64>, fact: &Fact, now: Millis) -> Option<StepPhase> {
+    match fact {
+        Fact::PutBack => Some(waiting(entry, now)),
+        Fact::Succeeded => Some(StepPhase::Succeeded { ended_at: now }),
+        Fact::Failed(reason) | Fact::Withdrawn(reason) => Some(failed(reason, now)),
+        Fact::Cancelled(reason) => Some(cancelled(reason, now)),
+        Fact::Retry { due, reason } => Some(StepPhase::Retrying {
+            due: *due,
+            reason: reason.clone(),
+            refused: None,
+        }),
+        Fact::Claimed { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
     }
 }
 
@@ -200,6 +244,38 @@ mod tests {
             words("failed", "failed")
         );
         assert_eq!(folded(&[Fact::Cancelled(why())]), words("cancelled", "cancelled"));
+        let retry = || Fact::Retry {
+            due: Millis(99),
+            reason: why(),
+        };
+        let refused = || Fact::Refused {
+            due: Millis(199),
+            why: "pool queue is full".to_owned(),
+        };
+        let again = || Fact::Again { entry: Some(5) };
+        assert_eq!(folded(&[claimed(), retry()]), words("retrying", "running"));
+        assert_eq!(
+            folded(&[claimed(), retry(), refused(), again()]),
+            words("queued", "running")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Again { entry: None }]),
+            words("ready", "running")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), again(), claimed(), Fact::Succeeded]),
+            words("succeeded", "succeeded")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Withdrawn(why())]),
+            words("failed", "failed")
+        );
+        assert_eq!(
+            folded(&[claimed(), retry(), Fact::Cancelled(why())]),
+            words("cancelled", "cancelled")
+        );
+        assert!(folded(&[claimed(), retry(), claimed()]).is_err());
+        assert!(folded(&[retry()]).is_err(), "nothing has failed yet");
         assert!(folded(&[Fact::Succeeded]).is_err());
         assert!(folded(&[claimed(), Fact::Succeeded, Fact::Succeeded]).is_err());
     }

@@ -3,6 +3,7 @@
 use crate::domain::slots::entry::{EntryEvent, SlotEntry};
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::{self, Fact};
+use crate::engine::changes::{catch_up, report};
 use crate::store::rows::ReadyStep;
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::RunId;
@@ -31,8 +32,14 @@ pub fn advance(
         Ok(ticked) => ticked,
         Err(refusal) => panic!("run {}: {refusal}", run.id),
     };
-    runs::put_step(tx, &ticked.run, &ticked.step, ready)?;
+    runs::put_step(tx, &ticked.run, Some(step), &ticked.step, ready)?;
     runs::replace(tx, run, &ticked.run)?;
+    if ticked.run.state.is_terminal() {
+        catch_up::run_ended(tx, &ticked.run)?;
+    }
+    if let Fact::Withdrawn(why) = fact {
+        report::withdrawn(tx, &ticked.run, why)?;
+    }
     Ok((ticked.run, ticked.step))
 }
 

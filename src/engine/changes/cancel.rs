@@ -76,7 +76,7 @@ pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> 
                     advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), true)?;
                 }
             }
-            StepPhase::Ready { .. } => {
+            StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
                 let both = advance::load(tx, id, &step)?;
                 advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
             }
@@ -136,7 +136,7 @@ pub fn job(tx: &mut Tx<'_>, name: &JobName, by: &str) -> Result<JobStopped, Abor
                         advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), false)?;
                     }
                 }
-                StepPhase::Ready { .. } => {
+                StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
                     let both = advance::load(tx, id, &step)?;
                     advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
                 }

@@ -193,7 +193,9 @@ fn look_at(
                     exclusive.insert(entry.job.clone());
                 }
             }
-            HeadVerdict::Expire | HeadVerdict::Withdraw => return Ok((claims, true)),
+            HeadVerdict::Expire | HeadVerdict::Withdraw | HeadVerdict::Supersede => {
+                return Ok((claims, true));
+            }
             HeadVerdict::Wait(BlockedBy::Forbid)
                 if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>
             {
@@ -290,6 +292,9 @@ fn serve(
             }
             HeadVerdict::Withdraw => {
                 advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false)?;
+            }
+            HeadVerdict::Supersede => {
+                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::RETRY_SUPERSEDED), false)?;
             }
             HeadVerdict::Wait(BlockedBy::Forbid)
                 if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>

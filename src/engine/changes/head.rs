@@ -5,6 +5,7 @@ use crate::domain::slots::admission::{HeadView, Pause, SlotPoolState};
 use crate::domain::slots::entry::{EntryKind, SlotEntry};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::book::Book;
+use crate::engine::changes::retry;
 use crate::store::rows::PublishedJob;
 use crate::store::tables::{JOB_PAUSES, PUBLISHED_JOBS, SLOT_POOLS};
 use crate::store::{Rows, StoreError, entries, runs};
@@ -35,9 +36,12 @@ pub fn is_busy(rows: &mut impl Rows, name: &SlotPoolName) -> Result<bool, StoreE
 
 /// The pause of a job that holds now.
 pub fn job_pause(rows: &mut impl Rows, job: &JobName, now: Millis) -> Result<Option<Pause>, StoreError> {
-    Ok(rows
-        .get(&JOB_PAUSES, &(TENANT, job.clone()))?
-        .filter(|pause: &Pause| pause.holds_at(now)))
+    Ok(job_pause_row(rows, job)?.filter(|pause| pause.holds_at(now)))
+}
+
+/// The pause of a job that was set last, also when its time is over: until then the job was paused.
+pub fn job_pause_row(rows: &mut impl Rows, job: &JobName) -> Result<Option<Pause>, StoreError> {
+    rows.get(&JOB_PAUSES, &(TENANT, job.clone()))
 }
 
 /// True when another run of the job holds a claim, in any daemon.
@@ -46,7 +50,7 @@ pub fn has_live_instance(rows: &mut impl Rows, job: &JobName, except: RunId) -> 
 }
 
 /// Judges the definition of `entry` against the published one.
-fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
+pub(super) fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
     published.is_some_and(|published| {
         published.enabled
             && published.digest == entry.digest
@@ -78,6 +82,7 @@ pub fn view(
             .is_some_and(|pause| pause.holds_at(now)),
         overdue: !expiry_held && entry.expires_at <= now,
         definition_current: is_current(published.as_ref(), entry),
+        retry_current: retry::may_be_claimed(rows, entry.kind, entry.run)?,
         node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),
         own_definition_published: own.map(|job| job.digest.as_str())
             == published.as_ref().map(|published| published.digest.as_str()),

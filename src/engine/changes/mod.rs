@@ -7,14 +7,21 @@
 
 pub mod advance;
 pub mod cancel;
+pub mod catch_up;
 pub mod claim;
 pub mod complete;
+pub mod deliver;
 pub mod head;
+pub mod late;
 pub mod maintain;
 pub mod nodes;
+pub mod outdated;
 pub mod pause;
 pub mod publish;
+pub mod remember;
 pub mod renew;
+pub mod report;
 pub mod retire;
+pub mod retry;
 pub mod settle;
 pub mod start;

@@ -1,17 +1,18 @@
 //! A start or a fire: the run, its fire row and its slot entry begin to exist together, or not at all.
 
 use crate::domain::slots::admission::{self, CapacityStep, EnqueueView, SlotPoolState, SlotRefusal};
-use crate::domain::slots::entry::{EntryKind, EntryState, SlotEntry};
+use crate::domain::slots::entry::{EntryKind, EntryState, SlotEntry, reason};
 use crate::domain::workflow::definition::{ConcurrencyPolicy, SlotDemand};
-use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
+use crate::domain::workflow::run::{RetryRight, Run, RunState, StepPhase, StepState, Trigger};
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::{head, maintain};
-use crate::store::keys::{DigestKey, HighFirst};
-use crate::store::rows::{Fire, Number, ReadyStep, Remembered};
-use crate::store::tables::{FIRES, REMEMBERED, REMEMBERED_KEYS, SLOT_POOLS, SLOT_WAITING};
+use crate::engine::changes::{head, maintain, retry};
+use crate::store::keys::HighFirst;
+use crate::store::rows::{Boot, Fire, ReadyStep};
+use crate::store::tables::{BOOTS, FIRES, RETRY_RIGHTS, SLOT_POOLS, SLOT_WAITING, STEPS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
-use crate::words::names::{JobName, NodeName, SlotPoolName};
+use crate::words::limits;
+use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -31,8 +32,10 @@ pub struct Start {
     pub run: RunId,
     /// The entry that would begin to exist, for a pooled job.
     pub entry: EntryId,
-    /// The answer to keep under an idempotency key.
-    pub remember: Option<Remembered>,
+    /// Its failed attempts are followed by others, by the job's own rules. Only asked of a start by hand.
+    pub retries: bool,
+    /// The boot that a start by [`Trigger::Boot`] stands for.
+    pub boot: Option<Boot>,
     /// Whether what is overdue in the slot pools may expire with it.
     pub rules: maintain::Rules,
 }
@@ -52,14 +55,14 @@ pub enum Started {
         /// Its run.
         run: RunId,
     },
-    /// The same request was answered before.
-    Repeated(Remembered),
-    /// The idempotency key belongs to another request.
-    KeyReused,
     /// The due moment has a row already.
     AlreadyFired,
     /// The job is paused; the due moment was skipped.
     Paused,
+    /// The job's newest run has failed; the due moment was skipped.
+    LastFailed,
+    /// The starting deadline has passed; the due moment was skipped.
+    TooLate,
     /// The slot pool refuses.
     Refused(SlotRefusal),
     /// An unpooled job with Forbid is still running.
@@ -68,75 +71,120 @@ pub enum Started {
 
 /// Starts, or records why not. A refused fire leaves a skipped row; a refused manual start leaves nothing.
 pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
-    if let Some(answer) = repeated(tx, wish)? {
-        return Ok(answer);
-    }
-    let fire_key = wish
-        .trigger
-        .scheduled_at()
-        .map(|instant| (TENANT, wish.name.clone(), instant, String::new()));
+    let fire_key = fire_key(wish);
     if let Some(key) = &fire_key {
-        if tx.has(&FIRES, key)? {
+        if tx.has(&FIRES, key)? || boot_was_served(tx, wish)? {
             return Ok(Started::AlreadyFired);
         }
-        if head::job_pause(tx, &wish.name, tx.now().wall)?.is_some() {
-            skip(tx, &wish.name, key.2, "job_paused")?;
-            return Ok(Started::Paused);
+        if let Some((answer, word)) = kept_from_firing(tx, wish, key.2)? {
+            skip(tx, &wish.name, key.2, &key.3, word)?;
+            return Ok(answer);
         }
     }
-    let answer = match wish.job.definition.main_step().slots.clone() {
-        Some(demand) => enqueue(tx, book, wish, &demand)?,
-        None => make_ready(tx, wish)?,
-    };
+    let answer = begin(tx, book, wish)?;
     let skip_word = match &answer {
         Started::Refused(refusal) => Some(refusal.skip_word()),
         Started::StillRunning => Some("still_running"),
         Started::Queued { run, .. } | Started::Ready { run } => {
-            accepted(tx, wish, fire_key.as_ref(), *run)?;
+            if let Some(key) = &fire_key {
+                tx.put(&FIRES, key, &Fire::Run(*run))?;
+            }
             None
         }
-        Started::Repeated(_) | Started::KeyReused | Started::AlreadyFired | Started::Paused => None,
+        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => None,
     };
     if let (Some(key), Some(word)) = (fire_key, skip_word) {
-        skip(tx, &wish.name, key.2, word)?;
+        skip(tx, &wish.name, key.2, &key.3, word)?;
     }
     Ok(answer)
 }
 
-fn repeated(tx: &mut Tx<'_>, wish: &Start) -> Result<Option<Started>, StoreError> {
-    let Some(remember) = &wish.remember else {
-        return Ok(None);
+/// The key of a fire; a start by hand has none.
+fn fire_key(wish: &Start) -> Option<FireKey> {
+    let node = wish.node.as_ref().map(ToString::to_string).unwrap_or_default();
+    wish.trigger
+        .scheduled_at()
+        .map(|instant| (TENANT, wish.name.clone(), instant, node))
+}
+
+/// What keeps a fire from becoming a run before any slot pool is asked, and its word (9.7).
+fn kept_from_firing(
+    tx: &mut Tx<'_>,
+    wish: &Start,
+    instant: Millis,
+) -> Result<Option<(Started, &'static str)>, StoreError> {
+    let now = tx.now().wall;
+    if head::job_pause(tx, &wish.name, now)?.is_some() {
+        return Ok(Some((Started::Paused, "job_paused")));
+    }
+    let policy = &wish.job.definition.policy;
+    if policy.only_if_last_succeeded && runs::last_outcome(tx, &wish.name)? == Some(false) {
+        return Ok(Some((Started::LastFailed, "last_not_successful")));
+    }
+    let is_late = policy
+        .starting_deadline_ms
+        .is_some_and(|deadline| now.since(instant) > deadline);
+    Ok((is_late && wish.boot.is_none()).then_some((Started::TooLate, "missed")))
+}
+
+/// True when the job has run for this boot of this machine already; a job whose commands have changed runs once more.
+fn boot_was_served(tx: &mut Tx<'_>, wish: &Start) -> Result<bool, StoreError> {
+    let Some(boot) = &wish.boot else { return Ok(false) };
+    let node = wish.node.as_ref().map(ToString::to_string).unwrap_or_default();
+    let key = (TENANT, wish.name.clone(), node);
+    if tx.get(&BOOTS, &key)?.as_ref() == Some(boot) {
+        return Ok(true);
+    }
+    tx.put(&BOOTS, &key, boot)?;
+    Ok(false)
+}
+
+/// The run and its entry, without a fire row. Asked by [`start`] and by the catch-up.
+pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
+    let demand = wish.job.definition.main_step().slots.clone();
+    let forbids = wish.job.definition.concurrency == ConcurrencyPolicy::Forbid;
+    if demand.is_none() && forbids && is_another_active(tx, &wish.name, wish.run)? {
+        return Ok(Started::StillRunning);
+    }
+    // A fire settles the retries of its scope also when it cannot enter: the newer moment is what counts.
+    let right = retry::right_at_start(tx, &wish.job, &wish.trigger, wish.node.as_ref(), wish.retries)?;
+    let answer = match demand {
+        Some(demand) => enqueue(tx, book, wish, &demand)?,
+        None => make_ready(tx, wish)?,
     };
-    let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)))? else {
-        return Ok(None);
-    };
-    let stored = tx.get(&REMEMBERED, &(TENANT, seq))?;
-    Ok(stored.map(|stored: Remembered| {
-        if stored.request == remember.request {
-            Started::Repeated(stored)
-        } else {
-            Started::KeyReused
+    if let (Started::Queued { run, .. } | Started::Ready { run }, true) = (&answer, right != RetryRight::No) {
+        tx.put(&RETRY_RIGHTS, &(TENANT, *run), &right)?;
+    }
+    Ok(answer)
+}
+
+/// True when a run of the job other than `except` waits or runs; one in back-off does neither.
+pub fn is_another_active(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<bool, StoreError> {
+    for run in runs::active_of(rows, job, usize::MAX)? {
+        if run == except {
+            continue;
         }
-    }))
+        let steps = rows.scan(&STEPS, &(TENANT, run), None, limits::PAGE_MAX)?;
+        let rests = |phase: &StepPhase| matches!(phase, StepPhase::Retrying { .. });
+        if !steps.iter().all(|(_, step)| rests(&step.phase)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-type FireKey = (TenantId, JobName, Millis, String);
-
-fn accepted(tx: &mut Tx<'_>, wish: &Start, fire: Option<&FireKey>, run: RunId) -> Result<(), StoreError> {
-    if let Some(key) = fire {
-        tx.put(&FIRES, key, &Fire::Run(run))?;
-    }
-    if let Some(remember) = &wish.remember {
-        let seq = tx.next_number("next_remembered")?;
-        tx.put(&REMEMBERED, &(TENANT, seq), remember)?;
-        tx.put(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)), &Number(seq))?;
-    }
-    Ok(())
-}
+/// A due moment: the node is empty unless every node fires.
+pub type FireKey = (TenantId, JobName, Millis, String);
 
 /// Records that a due moment did not become a run. A row that is there already stays.
-pub fn skip(tx: &mut Tx<'_>, job: &JobName, instant: Millis, word: &str) -> Result<bool, StoreError> {
-    let key = (TENANT, job.clone(), instant, String::new());
+pub fn skip(
+    tx: &mut Tx<'_>,
+    job: &JobName,
+    instant: Millis,
+    node: &str,
+    word: &str,
+) -> Result<bool, StoreError> {
+    let key = (TENANT, job.clone(), instant, node.to_owned());
     if tx.has(&FIRES, &key)? {
         return Ok(false);
     }
@@ -151,6 +199,23 @@ pub fn skip(tx: &mut Tx<'_>, job: &JobName, instant: Millis, word: &str) -> Resu
     )?;
     tx.tell("job.fire.skipped", job, 0, Some(word));
     Ok(true)
+}
+
+/// Records that the run of a due moment ended before anything started.
+pub fn withdrawn(tx: &mut Tx<'_>, key: &FireKey, run: RunId, why: &str) -> Result<(), StoreError> {
+    let word = if why == reason::QUEUE_TIMEOUT {
+        "queue_timeout"
+    } else {
+        "cancelled"
+    };
+    let row = Fire::Withdrawn {
+        reason: word.to_owned(),
+        at: tx.now().wall,
+        run,
+    };
+    tx.put(&FIRES, key, &row)?;
+    tx.tell("job.fire.skipped", &key.1, 0, Some(word));
+    Ok(())
 }
 
 fn new_run(tx: &Tx<'_>, wish: &Start, phase: StepPhase) -> (Run, StepState) {
@@ -177,11 +242,6 @@ fn new_run(tx: &Tx<'_>, wish: &Start, phase: StepPhase) -> (Run, StepState) {
 }
 
 fn make_ready(tx: &mut Tx<'_>, wish: &Start) -> Result<Started, StoreError> {
-    if wish.job.definition.concurrency == ConcurrencyPolicy::Forbid
-        && !runs::active_of(tx, &wish.name, 1)?.is_empty()
-    {
-        return Ok(Started::StillRunning);
-    }
     let since = tx.now().wall;
     let (run, step) = new_run(tx, wish, StepPhase::Ready { since });
     let ready = ReadyStep {
@@ -192,17 +252,62 @@ fn make_ready(tx: &mut Tx<'_>, wish: &Start) -> Result<Started, StoreError> {
     Ok(Started::Ready { run: wish.run })
 }
 
-fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> Result<Started, StoreError> {
+/// A wish to enter the queue of a slot pool, for a new run or for a further attempt of one.
+#[derive(Debug, Clone)]
+pub struct Entering {
+    /// The job.
+    pub job: JobName,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+    /// The attempt number it will become.
+    pub attempt: u32,
+    /// What asks.
+    pub kind: EntryKind,
+    /// The id that makes a repeat the same wish.
+    pub id: EntryId,
+    /// The only daemon that may claim it.
+    pub node: Option<NodeName>,
+    /// Of the definition.
+    pub digest: String,
+}
+
+/// The answer of a slot pool.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entered {
+    /// It may enter: this entry is to be inserted after its run.
+    Admitted(Box<SlotEntry>),
+    /// It has entered before.
+    Existing(Box<SlotEntry>),
+    /// It may not.
+    Refused(SlotRefusal),
+}
+
+/// E1 to E9 of 5.1. The entry is not written yet.
+pub fn enter(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    wish: &Entering,
+    demand: &SlotDemand,
+    rules: &maintain::Rules,
+) -> Result<Entered, Abort> {
     let name = &demand.slot_pool;
     let Some(configured) = book.slot_pools.get(name).copied() else {
-        return Ok(Started::Refused(SlotRefusal::Unknown(name.to_string())));
+        return Ok(Entered::Refused(SlotRefusal::Unknown(name.to_string())));
     };
-    maintain::maintain(tx, &wish.rules).map_err(|Abort(error)| error)?;
-    if let Some(entry) = entries::by_id(tx, wish.entry)? {
-        return Ok(Started::Queued {
-            entry: entry.id,
-            run: entry.run,
-        });
+    maintain::maintain(tx, rules)?;
+    if let Some(entry) = entries::by_id(tx, wish.id)? {
+        let resumes = wish.kind == EntryKind::CatchUp
+            && matches!(
+                entry.state,
+                EntryState::Expired { .. } | EntryState::Cancelled { .. }
+            );
+        if !resumes {
+            return Ok(Entered::Existing(Box::new(entry)));
+        }
+        // T17: a resumed catch-up takes the place of its closed entry.
+        entries::forget(tx, &entry)?;
     }
     let state = head::slot_pool(tx, name)?;
     let stored_slots = head::stored_slots(state.as_ref(), book, name);
@@ -220,10 +325,67 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
         max_queued: configured.max_queued,
     };
     if let Err(refusal) = admission::enqueue(&view) {
-        return Ok(Started::Refused(refusal));
+        return Ok(Entered::Refused(refusal));
     }
     adopt(tx, name, state, configured.slots)?;
-    insert_entry(tx, wish, demand)
+    let queued_at = queued_at(tx, demand)?;
+    Ok(Entered::Admitted(Box::new(SlotEntry {
+        seq: tx.next_number("next_entry")?,
+        id: wish.id,
+        slot_pool: demand.slot_pool.clone(),
+        job: wish.job.clone(),
+        run: wish.run,
+        step: wish.step.clone(),
+        attempt: wish.attempt,
+        kind: wish.kind,
+        slots: demand.slots,
+        priority: demand.priority,
+        queued_at,
+        expires_at: queued_at.plus(demand.queue_timeout_ms),
+        node: wish.node.clone(),
+        digest: wish.digest.clone(),
+        readmitted: 0,
+        state: EntryState::Queued { reason: None },
+    })))
+}
+
+fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> Result<Started, Abort> {
+    let entering = Entering {
+        job: wish.name.clone(),
+        run: wish.run,
+        step: wish.job.definition.main_step().name.clone(),
+        attempt: 1,
+        kind: match wish.trigger {
+            Trigger::Schedule { .. } => EntryKind::Scheduled,
+            Trigger::Manual { .. } => EntryKind::Manual,
+            Trigger::CatchUp { .. } => EntryKind::CatchUp,
+            Trigger::Boot { .. } => EntryKind::Boot,
+        },
+        id: wish.entry,
+        node: wish.node.clone(),
+        digest: wish.job.digest.clone(),
+    };
+    let entry = match enter(tx, book, &entering, demand, &wish.rules)? {
+        Entered::Refused(refusal) => return Ok(Started::Refused(refusal)),
+        Entered::Existing(entry) => {
+            return Ok(Started::Queued {
+                entry: entry.id,
+                run: entry.run,
+            });
+        }
+        Entered::Admitted(entry) => entry,
+    };
+    let phase = StepPhase::Queued {
+        entry: entry.seq,
+        since: entry.queued_at,
+    };
+    let (run, step) = new_run(tx, wish, phase);
+    runs::insert(tx, &run, &step, None)?;
+    entries::insert(tx, &entry)?;
+    Ok(Started::Queued {
+        entry: wish.entry,
+        run: wish.run,
+    })
 }
 
 fn raises_now(book: &Book, stored: u32, configured: u32) -> bool {
@@ -288,46 +450,6 @@ pub fn step_capacity(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName) -> Resul
     };
     tx.put(&SLOT_POOLS, &(TENANT, name.clone()), &goal)?;
     Ok(step)
-}
-
-fn insert_entry(tx: &mut Tx<'_>, wish: &Start, demand: &SlotDemand) -> Result<Started, StoreError> {
-    let queued_at = queued_at(tx, demand)?;
-    let seq = tx.next_number("next_entry")?;
-    let (run, step) = new_run(
-        tx,
-        wish,
-        StepPhase::Queued {
-            entry: seq,
-            since: queued_at,
-        },
-    );
-    let entry = SlotEntry {
-        seq,
-        id: wish.entry,
-        slot_pool: demand.slot_pool.clone(),
-        job: wish.name.clone(),
-        run: wish.run,
-        step: step.step.clone(),
-        attempt: step.attempt,
-        kind: match wish.trigger {
-            Trigger::Schedule { .. } => EntryKind::Scheduled,
-            Trigger::Manual { .. } => EntryKind::Manual,
-        },
-        slots: demand.slots,
-        priority: demand.priority,
-        queued_at,
-        expires_at: queued_at.plus(demand.queue_timeout_ms),
-        node: wish.node.clone(),
-        digest: wish.job.digest.clone(),
-        readmitted: 0,
-        state: EntryState::Queued { reason: None },
-    };
-    runs::insert(tx, &run, &step, None)?;
-    entries::insert(tx, &entry)?;
-    Ok(Started::Queued {
-        entry: wish.entry,
-        run: wish.run,
-    })
 }
 
 /// Now, but never before the newest entry of the same slot pool and priority: a clock that steps back lets nobody

@@ -2,6 +2,7 @@
 
 use super::jobs::{JobPlan, job, name, slot_pool, slot_pool_name, slot_pool_of};
 use super::stage::{BEGIN, Rig, TENANT, by_hand, jobs_of, plain, queued};
+use crate::domain::report::Tails;
 use crate::domain::slots::admission::{Pause, SlotRefusal};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
@@ -131,7 +132,8 @@ fn fire_rows(rig: &Rig, job: &str) -> Vec<(u64, String)> {
     let rows = rig.read(|tx| tx.scan(&FIRES, &(TENANT, name(job)), None, 100));
     let word = |fire: Fire| match fire {
         Fire::Run(_) => "run".to_owned(),
-        Fire::Skipped { reason, .. } => reason,
+        Fire::CaughtUp(_) => "caught up".to_owned(),
+        Fire::Skipped { reason, .. } | Fire::Withdrawn { reason, .. } => reason,
     };
     rows.into_iter()
         .map(|((_, _, instant, _), fire)| (instant.since(BEGIN), word(fire)))
@@ -175,7 +177,7 @@ fn a_moment_fires_once() {
     assert_eq!(other.fire("a", BEGIN), Started::AlreadyFired);
     assert_eq!(rig.waiting("p"), 1);
     // A late skipped row never replaces the run.
-    assert!(!rig.change(|tx| Ok(skip(tx, &name("a"), BEGIN, "pool_unavailable")?)));
+    assert!(!rig.change(|tx| Ok(skip(tx, &name("a"), BEGIN, "", "pool_unavailable")?)));
     assert_eq!(fire_rows(&rig, "a"), [(0, "run".to_owned())]);
 }
 
@@ -401,7 +403,9 @@ fn spawn_failure_with_replace() {
     attempt.exit_code = Some(127);
     attempt.reason = Some(why.clone());
     let holder = super::stage::holder(&claimed);
-    rig.change(move |tx| crate::engine::changes::complete::complete(tx, &holder, &attempt));
+    rig.change(move |tx| {
+        crate::engine::changes::complete::complete(tx, &holder, &attempt, &Tails::default())
+    });
     assert_eq!(
         rig.entry_words(&started),
         format!("finished: {}", reason::LAUNCH_FAILED)

@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::domain::schedule::{ParseOptions, Schedule};
 use crate::domain::workflow::definition::tests::sample;
-use crate::domain::workflow::definition::{CommandLine, ConcurrencyPolicy, Definition, SlotDemand};
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::domain::workflow::definition::{
+    CommandLine, ConcurrencyPolicy, Definition, Policy, ScheduleText, SlotDemand,
+};
+use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 
 /// A job under construction.
@@ -52,6 +55,28 @@ impl JobPlan {
         self
     }
 
+    /// It fires by this schedule, in UTC.
+    pub(super) fn schedule(mut self, text: &str) -> JobPlan {
+        self.0.schedule = Some(ScheduleText {
+            text: text.to_owned(),
+            seconds: false,
+            day_match: None,
+            timezone: None,
+        });
+        self
+    }
+
+    /// Changes when it may begin and begin again.
+    pub(super) fn with(mut self, edit: impl FnOnce(&mut Policy)) -> JobPlan {
+        edit(&mut self.0.policy);
+        self
+    }
+
+    /// That many attempts follow a failed one, a second, two, four and so on later.
+    pub(super) fn retries(self, most: u32) -> JobPlan {
+        self.with(|policy| policy.retry.retries_max = Some(most))
+    }
+
     /// What it runs.
     pub(super) fn command(mut self, text: &str) -> JobPlan {
         self.0.steps[0].command.command = CommandLine::Shell(text.to_owned());
@@ -78,6 +103,7 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         slot_pools: slot_pools.iter().cloned().collect::<BTreeMap<_, _>>(),
         raise_immediately: false,
         locks_trusted: true,
+        notify: Notify::default(),
     }
 }
 
@@ -87,7 +113,16 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         definition: Arc::new(definition.clone()),
         version,
         digest: definition.digest(),
-        schedule: None,
+        reports: Arc::default(),
+        schedule: definition.schedule.as_ref().map(|text| {
+            let options = ParseOptions {
+                seconds: text.seconds,
+                day_match: None,
+                timezone: text.timezone.as_deref(),
+                job_name: definition.name.as_str(),
+            };
+            Arc::new(Schedule::parse(&text.text, options).unwrap())
+        }),
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::jobs::{self, JobPlan, book_job};
+use crate::domain::report::Tails;
 use crate::domain::slots::admission::{self, HeadVerdict};
 use crate::domain::slots::claim::{ClockId, Lease, Place, ProcessRef};
 use crate::domain::slots::entry::SlotEntry;
@@ -267,7 +268,7 @@ impl Daemon {
         let number = self.number();
         let node = match trigger {
             Trigger::Manual { .. } => Some(self.engine.node.clone()),
-            Trigger::Schedule { .. } => None,
+            Trigger::Schedule { .. } | Trigger::CatchUp { .. } | Trigger::Boot { .. } => None,
         };
         Start {
             name: jobs::name(job),
@@ -276,7 +277,8 @@ impl Daemon {
             node,
             run: run_id(number),
             entry: EntryId(u128::from(number).to_be_bytes()),
-            remember: None,
+            retries: false,
+            boot: None,
             rules: Rules {
                 expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
             },
@@ -353,7 +355,7 @@ impl Daemon {
     /// Ends a claim with this outcome.
     pub(super) fn complete(&self, claimed: &Claimed, outcome: Outcome) -> Recorded {
         let (holder, attempt) = (holder(claimed), self.attempt(claimed, outcome));
-        self.change(move |tx| complete::complete(tx, &holder, &attempt))
+        self.change(move |tx| complete::complete(tx, &holder, &attempt, &Tails::default()))
     }
 
     /// The attempt of a claim that ended so.
@@ -438,7 +440,10 @@ impl Daemon {
             Ok(
                 match admission::head(&head::view(tx, &book, &entry, now, false)?) {
                     HeadVerdict::Wait(why) => Some(why.word()),
-                    HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw => None,
+                    HeadVerdict::Claim
+                    | HeadVerdict::Expire
+                    | HeadVerdict::Withdraw
+                    | HeadVerdict::Supersede => None,
                 },
             )
         })

@@ -1,0 +1,229 @@
+//! `ductor check`: everything that is wrong with a configuration, or what it says. Works without a daemon.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::args::ServeArguments;
+use super::configuration;
+use super::doctor::counted;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::show::{Fit, Show, dash};
+use super::table::{Kind, Table};
+use super::times;
+use crate::config::{self, Config, Fault, Paint, Severity, Sources};
+use crate::daemon::{Checked, Loader, NextFire, next_fires};
+use crate::words::time::Millis;
+
+const EXAMPLES: &str = "\
+Without PATH the configuration is found as `ductor serve` finds it. Several PATHs are
+checked one by one; a directory of `*.yaml` files is one configuration.
+
+Examples:
+  ductor check
+  ductor check --strict config/*.yaml       for a build: warnings fail too
+  ductor check --show-origin | grep listen  who said so: a file, a variable, or nobody
+
+Exit codes: 0 good, 2 not good (with --strict: warnings are not good).";
+
+/// Arguments of `check`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CheckArguments {
+    /// Configuration files, or directories of them.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Fail on warnings too.
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Checks, tells, and says 2 when something is not good.
+pub(super) fn check(arguments: &CheckArguments, show: &Show) -> Result<Exit, Failure> {
+    let named: Vec<Option<PathBuf>> = match arguments.paths.as_slice() {
+        [] => vec![None],
+        paths => paths.iter().cloned().map(Some).collect(),
+    };
+    let mut exit = Exit::Done;
+    let mut views = Vec::new();
+    for (index, named) in named.into_iter().enumerate() {
+        let (path, checked) = look(named);
+        if !is_good(&checked, arguments.strict) {
+            exit = Exit::Usage;
+        }
+        if show.json {
+            views.push(view(&path, &checked, arguments.strict, show.now()));
+        } else {
+            let gap = if index == 0 { "" } else { "\n" };
+            show.data(gap)?;
+            tell(&path, &checked, arguments.strict, show)?;
+        }
+    }
+    if show.json {
+        show.json_line(&json!({"data": views}))?;
+    }
+    Ok(exit)
+}
+
+fn look(named: Option<PathBuf>) -> (PathBuf, Checked) {
+    match configuration::find(named) {
+        Ok(path) => {
+            let overrides = configuration::overrides(&ServeArguments::default());
+            let checked = Loader::new(path.clone(), overrides).check();
+            (path, checked)
+        }
+        Err(fault) => {
+            let nothing = Checked {
+                config: None,
+                findings: vec![*fault],
+                sources: Sources::default(),
+            };
+            (PathBuf::from("ductor.yaml"), nothing)
+        }
+    }
+}
+
+fn is_good(checked: &Checked, strict: bool) -> bool {
+    let worst = if strict {
+        Severity::Warning
+    } else {
+        Severity::Error
+    };
+    checked.config.is_some() && checked.findings.iter().all(|finding| finding.severity > worst)
+}
+
+fn tell(path: &Path, checked: &Checked, strict: bool, show: &Show) -> Result<(), Failure> {
+    let paint = if show.paints() {
+        Paint::Coloured
+    } else {
+        Paint::Plain
+    };
+    let findings = config::render(&checked.findings, &checked.sources, paint);
+    if !findings.is_empty() {
+        show.data(&format!("{findings}\n"))?;
+    }
+    let path = path.display();
+    let counts = counts_of(&checked.findings);
+    let counted = if counts.is_empty() {
+        String::new()
+    } else {
+        format!(" ({counts})")
+    };
+    match &checked.config {
+        Some(config) if is_good(checked, strict) => {
+            show.data(&format!("{} is good{counted}: {}.\n", path, sizes_of(config)))?;
+            summary(config, show)
+        }
+        Some(_) => show.data(&format!("{path} is not good: {counts}.\n")),
+        None => show.data(&format!("{path} cannot be used: {counts}.\n")),
+    }
+}
+
+fn counts_of(findings: &[Fault]) -> String {
+    let words = [
+        (Severity::Error, "error"),
+        (Severity::Warning, "warning"),
+        (Severity::Note, "note"),
+    ];
+    let counts = words.into_iter().filter_map(|(severity, word)| {
+        let count = findings
+            .iter()
+            .filter(|finding| finding.severity == severity)
+            .count();
+        (count > 0).then(|| counted(count, word))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn sizes_of(config: &Config) -> String {
+    let disabled = config.jobs.iter().filter(|job| !job.enabled).count();
+    let mut sizes = counted(config.jobs.len(), "job");
+    if disabled > 0 {
+        sizes.push_str(&format!(" ({disabled} disabled)"));
+    }
+    format!("{sizes}, {}", counted(config.slot_pools.len(), "slot pool"))
+}
+
+fn summary(config: &Config, show: &Show) -> Result<(), Failure> {
+    if !config.slot_pools.is_empty() {
+        let mut table = Table::new(&[
+            ("SLOT POOL", Kind::Whole),
+            ("SLOTS", Kind::Number),
+            ("MAX QUEUED", Kind::Number),
+        ]);
+        for slots in &config.slot_pools {
+            table.row(&[
+                slots.name.clone(),
+                slots.slots.to_string(),
+                slots.max_queued.to_string(),
+            ]);
+        }
+        show.data("\n")?;
+        show.table(&table)?;
+    }
+    if config.jobs.is_empty() {
+        return Ok(());
+    }
+    let now = show.now();
+    let fires = next_fires(config, now);
+    show.data("\n")?;
+    show.fitting(|fit| jobs_table(&fires, now, fit))
+}
+
+fn jobs_table(fires: &[NextFire], now: Millis, fit: Fit) -> Table {
+    let mut columns = vec![
+        ("JOB", Kind::Whole),
+        ("SCHEDULE", Kind::Sentence),
+        ("NEXT FIRE", Kind::Whole),
+    ];
+    match fit {
+        Fit::Wide => columns.extend([("IN", Kind::Whole), ("ZONE", Kind::Whole)]),
+        Fit::Narrow => columns.push(("ZONE", Kind::Whole)),
+        Fit::Least => columns.push(("ZONE", Kind::Below)),
+    }
+    let mut table = Table::new(&columns);
+    for fire in fires {
+        let schedule = fire.schedule.clone().unwrap_or_else(|| "by hand".to_owned());
+        let mut cells = vec![fire.job.clone(), schedule, when(fire)];
+        if fit == Fit::Wide {
+            cells.push(fire.at.map_or_else(dash, |at| times::relative(at, now)));
+        }
+        cells.push(fire.zone.clone().unwrap_or_default());
+        table.row(&cells);
+    }
+    table
+}
+
+fn when(fire: &NextFire) -> String {
+    match (&fire.local, &fire.schedule) {
+        (Some(local), _) => local.replacen('T', " ", 1),
+        (None, _) if !fire.enabled => "disabled".to_owned(),
+        (None, Some(_)) => "never".to_owned(),
+        (None, None) => dash(),
+    }
+}
+
+fn view(path: &Path, checked: &Checked, strict: bool, now: Millis) -> Value {
+    let mut view = json!({
+        "path": path.display().to_string(),
+        "good": is_good(checked, strict),
+        "findings": checked.findings,
+    });
+    if let Some(config) = &checked.config {
+        let jobs = next_fires(config, now);
+        let jobs = jobs.into_iter().map(|fire| {
+            json!({
+                "name": fire.job, "enabled": fire.enabled, "schedule": fire.schedule, "words": fire.words,
+                "timezone": fire.zone, "next": fire.at.map(|at| at.to_string()), "next_local": fire.local,
+            })
+        });
+        let pools = config.slot_pools.iter();
+        let pools = pools
+            .map(|slots| json!({"name": slots.name, "slots": slots.slots, "max_queued": slots.max_queued}));
+        view["jobs"] = jobs.collect();
+        view["pools"] = pools.collect();
+    }
+    view
+}

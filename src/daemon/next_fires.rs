@@ -1,0 +1,44 @@
+//! When the jobs of a configuration fire next, for who reads it without a daemon.
+
+use super::book;
+use crate::config::{Config, JobConfig};
+use crate::words::time::Millis;
+
+/// A job and its next fire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextFire {
+    /// The job.
+    pub job: String,
+    /// The schedule as written; `None` = started by hand only.
+    pub schedule: Option<String>,
+    /// In plain words.
+    pub words: Option<String>,
+    /// The zone's name.
+    pub zone: Option<String>,
+    /// The instant; `None` when it is disabled, has no schedule, or never fires.
+    pub at: Option<Millis>,
+    /// The same on the clock of the zone, with its offset.
+    pub local: Option<String>,
+    /// False: no fires and no starts.
+    pub enabled: bool,
+}
+
+/// Of all jobs, in the order of the files.
+pub fn next_fires(config: &Config, now: Millis) -> Vec<NextFire> {
+    config.jobs.iter().map(|job| of_job(job, now)).collect()
+}
+
+fn of_job(job: &JobConfig, now: Millis) -> NextFire {
+    let schedule = book::schedule_of_job(job);
+    let known = schedule.as_ref().filter(|_| job.enabled);
+    let at = known.and_then(|schedule| schedule.next_after(now.0));
+    NextFire {
+        job: job.name.clone(),
+        schedule: job.schedule.as_ref().map(|text| text.text.clone()),
+        words: schedule.as_ref().map(|schedule| schedule.describe()),
+        zone: schedule.as_ref().map(|schedule| schedule.timezone().to_owned()),
+        at: at.map(Millis),
+        local: at.and_then(|at| schedule.as_ref()?.local_time(at)),
+        enabled: job.enabled,
+    }
+}
