@@ -27,7 +27,9 @@ pub(super) enum JobCommand {
     #[command(after_help = START_EXAMPLES)]
     Start(StartArguments),
     /// End what runs and what waits of a job.
-    Stop(StopArguments),
+    Stop(NameArguments),
+    /// What waits for another attempt gets none.
+    CancelRetries(NameArguments),
     /// No more fires for a while: an hour, unless said otherwise.
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseJobArguments),
@@ -80,16 +82,6 @@ pub(super) struct NameArguments {
     name: String,
 }
 
-/// Arguments of `job stop`.
-#[derive(Debug, Clone, Args)]
-pub(super) struct StopArguments {
-    #[command(flatten)]
-    job: NameArguments,
-    /// Only what waits for another attempt after a failed one.
-    #[arg(long)]
-    retries: bool,
-}
-
 /// Arguments of `job start`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct StartArguments {
@@ -102,6 +94,9 @@ pub(super) struct StartArguments {
     /// Show its output, and wait.
     #[arg(long, short)]
     follow: bool,
+    /// Failed attempts are repeated, as those of a fire are.
+    #[arg(long)]
+    retries: bool,
     /// Repeated with the same key, it starts nothing new for 24 hours.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -134,7 +129,8 @@ pub(super) async fn perform(session: &Session, command: JobCommand) -> Result<Ex
         JobCommand::Ls(arguments) => list(session, &arguments).await,
         JobCommand::Show(arguments) => show(session, &arguments.name).await,
         JobCommand::Start(arguments) => start(session, &arguments).await,
-        JobCommand::Stop(arguments) => stop(session, &arguments.job.name, arguments.retries).await,
+        JobCommand::Stop(arguments) => stop(session, &arguments.name).await,
+        JobCommand::CancelRetries(arguments) => cancel_retries(session, &arguments.name).await,
         JobCommand::Pause(arguments) => {
             let body = arguments.pause.body(&session.show)?;
             let answer = change(session, &arguments.name, "pause", Some(&body)).await?;
@@ -390,9 +386,10 @@ async fn start(session: &Session, arguments: &StartArguments) -> Result<Exit, Fa
             "--idempotency-key must be 1 to 128 printable ASCII characters".to_owned(),
         ));
     }
+    let body = arguments.retries.then(|| json!({"retries": true}));
     let answer = session
         .client
-        .post(&["jobs", &arguments.name, "start"], None, key)
+        .post(&["jobs", &arguments.name, "start"], body.as_ref(), key)
         .await?;
     let watched = arguments.wait || arguments.follow;
     let run = fields::text(&answer.value, &["run_id"]);
@@ -437,21 +434,23 @@ fn started_sentence(name: &str, answer: &Value) -> String {
     }
 }
 
-async fn stop(session: &Session, name: &str, retries: bool) -> Result<Exit, Failure> {
-    if retries {
-        let answer = change(session, name, "retries/cancel", None).await?;
-        let sentence = match fields::number(&answer.value, &["runs"]) {
-            Some(1) => format!("job {name}: 1 run gets no further attempt"),
-            Some(0) | None => format!("job {name}: nothing waits for another attempt"),
-            Some(count) => format!("job {name}: {count} runs get no further attempt"),
-        };
-        return told(session, &answer, &sentence);
-    }
+async fn stop(session: &Session, name: &str) -> Result<Exit, Failure> {
     let answer = change(session, name, "cancel", None).await?;
     let instances = fields::number(&answer.value, &["instances"]);
     let sentence = match instances {
         Some(1) | None => format!("job {name}: 1 instance is being ended"),
         Some(count) => format!("job {name}: {count} instances are being ended"),
+    };
+    told(session, &answer, &sentence)
+}
+
+async fn cancel_retries(session: &Session, name: &str) -> Result<Exit, Failure> {
+    let path = ["jobs", name, "retries", "cancel"];
+    let answer = session.client.post(&path, None, None).await?;
+    let sentence = match fields::number(&answer.value, &["runs"]) {
+        Some(0) | None => format!("job {name}: nothing waited for another attempt"),
+        Some(1) => format!("job {name}: 1 run gets no other attempt"),
+        Some(count) => format!("job {name}: {count} runs get no other attempt"),
     };
     told(session, &answer, &sentence)
 }

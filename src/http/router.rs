@@ -14,8 +14,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, run_list,
-    runs, schedules, slots, start, status, store_check, tail, why,
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
+    run_list, runs, schedules, slots, start, status, store_check, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -48,12 +48,12 @@ fn jobs_and_schedules(page: Page) -> Page {
             fields(&start::FIELDS), shows(plain::<start::StartedNow>), accepts(plain::<start::StartQueued>);
         post "/jobs/{job}/cancel", jobs::cancel, cancelJob, "job:write", "Ends all instances of a job, waiting ones too.",
             shows(plain::<jobs::Cancelled>);
-        post "/jobs/{job}/retries/cancel", jobs::cancel_retries, cancelRetries, "job:write", "Ends what waits for another attempt of a job.",
-            shows(plain::<jobs::RetriesCancelled>);
         post "/jobs/{job}/pause", pauses::pause_job, pauseJob, "job:write", "Holds a job: it neither fires nor is admitted.",
             fields(&pauses::FIELDS), shows(plain::<jobs::JobView>), versioned();
         post "/jobs/{job}/resume", pauses::resume_job, resumeJob, "job:write", "Lifts the pause of a job.",
             shows(plain::<jobs::JobView>), versioned();
+        post "/jobs/{job}/retries/cancel", retries::cancel, cancelRetries, "job:write", "Gives what waits for another attempt none.",
+            shows(plain::<retries::RetriesCancelled>);
         get "/jobs/{job}/fires", fires::of_job, listFires, "job:read", "What became of the due moments of a job, newest first.",
             query(&fires::QUERY), shows(list::<fires::FireView>);
         get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",

@@ -247,7 +247,7 @@ async fn jobs_are_stopped_with_all_their_instances() {
     );
     assert_eq!(
         face.post("/jobs/a/retries/cancel").await.json(),
-        json!({"retriesCancelled": "a", "runs": 0})
+        json!({"job": "a", "runs": 0})
     );
     for _ in 0..3 {
         queue_id(&face, "a").await;
