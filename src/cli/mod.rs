@@ -5,8 +5,8 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `completions`, the preview of an expression
-//!   in `schedules`; `configuration` finds and judges the file.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `init`, `completions`, the preview of an expression
+//!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
 mod caller;
@@ -23,6 +23,7 @@ mod fields;
 mod filter;
 mod follow;
 mod foreground;
+mod init;
 mod jobs;
 mod log_text;
 mod nodes;
@@ -32,6 +33,7 @@ mod run;
 mod run_cancel;
 mod run_view;
 mod runs;
+mod schedule_next;
 mod schedules;
 mod serve;
 mod session;
@@ -41,6 +43,7 @@ mod slots;
 mod status;
 mod table;
 mod times;
+mod wall;
 
 #[cfg(test)]
 mod client_tests;

@@ -40,6 +40,19 @@ impl Sources {
         } else {
             vec![path.to_owned()]
         };
+        let members: Vec<(PathBuf, Form)> = paths
+            .into_iter()
+            .map(|path| (path.clone(), Form::of(&path)))
+            .collect();
+        Self::walk(&members, environment)
+    }
+
+    /// Reads one file in a form that its name need not tell, and all that it names.
+    pub fn read_as(path: &Path, form: Form, environment: &Environment<'_>) -> Result<Self, Vec<Fault>> {
+        Self::walk(&[(path.to_owned(), form)], environment)
+    }
+
+    fn walk(members: &[(PathBuf, Form)], environment: &Environment<'_>) -> Result<Self, Vec<Fault>> {
         let mut walk = Walk {
             environment,
             sources: Self::default(),
@@ -48,8 +61,8 @@ impl Sources {
             is_full: false,
         };
         let mut faults = Vec::new();
-        for path in &paths {
-            if let Err(fault) = walk.visit(path, Form::of(path), &mut Vec::new()) {
+        for (path, form) in members {
+            if let Err(fault) = walk.visit(path, *form, &mut Vec::new()) {
                 faults.push(*fault);
             }
         }

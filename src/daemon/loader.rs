@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{schedule_check::Schedules, schedule_lints, secret_check};
-use crate::config::{self, Config, Environment, Fault, Overrides, ScheduleCheck, Sources};
+use crate::config::{self, Config, Environment, Fault, Form, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
 /// Where the configuration is and what is laid over it. Both hold for the life of a daemon: a reload reads the same place.
@@ -43,6 +43,38 @@ pub struct Unusable {
     pub faults: Vec<Fault>,
     /// What was read, for carets.
     pub sources: Sources,
+}
+
+/// Reads a file of another program, for moving in: every faulty line counts.
+pub fn load_as(path: &Path, name: &str, form: Form) -> Result<Loaded, Unusable> {
+    let environment = |name: &str| std::env::var(name).ok();
+    match Sources::read_as(path, form, &environment) {
+        Ok(sources) => {
+            let own = path.display().to_string();
+            judged(sources.renamed(|file| if *file == own { name } else { file }.to_owned()))
+        }
+        Err(faults) => Err(Unusable {
+            faults,
+            sources: Sources::default(),
+        }),
+    }
+}
+
+/// Judges a text that is on no disk yet.
+pub fn load_text(name: &str, text: &str) -> Result<Loaded, Unusable> {
+    judged(Sources::in_memory(&[(name, text)]))
+}
+
+fn judged(sources: Sources) -> Result<Loaded, Unusable> {
+    let environment = |name: &str| std::env::var(name).ok();
+    match config::load(&sources, &environment, &Overrides::default(), &Schedules) {
+        Ok((config, warnings)) => Ok(Loaded {
+            config,
+            warnings,
+            sources,
+        }),
+        Err(faults) => Err(Unusable { faults, sources }),
+    }
 }
 
 type Judged = Result<(Config, Vec<Fault>), Vec<Fault>>;

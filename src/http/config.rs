@@ -176,9 +176,11 @@ impl ConfigurationView {
         }
     }
 
-    /// A sentence for the verdict, if the last reload changed nothing.
+    /// A sentence for the verdict, if the last reload changed nothing, or if the start left lines of a crontab out.
     pub(super) fn complaint(&self) -> Option<String> {
-        let rejected = self.rejected.as_ref()?;
+        let Some(rejected) = self.rejected.as_ref() else {
+            return self.faulty_lines();
+        };
         let count = match rejected.errors.len() {
             1 => "1 fault".to_owned(),
             many => format!("{many} faults"),
@@ -186,6 +188,18 @@ impl ConfigurationView {
         Some(format!(
             "The last reload was rejected ({count}); the configuration before it stays in force."
         ))
+    }
+
+    fn faulty_lines(&self) -> Option<String> {
+        let is_faulty = |warning: &&Value| {
+            let code = warning["code"].as_str().unwrap_or_default();
+            code.starts_with("crontab/") && warning["severity"] == "warning"
+        };
+        match self.warnings.iter().filter(is_faulty).count() {
+            0 => None,
+            1 => Some("1 faulty line of a crontab does not run.".to_owned()),
+            many => Some(format!("{many} faulty lines of crontabs do not run.")),
+        }
     }
 }
 

@@ -25,6 +25,9 @@ use crate::engine::metrics::in_seconds;
 use crate::words::ids;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
+/// The tenant of everything that comes from the configuration file.
+const TENANT: &str = "default";
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
 const SECURITY: [(HeaderName, HeaderValue); 5] = [
@@ -99,6 +102,10 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
             return Problem::new(StatusCode::FORBIDDEN, detail).into_response();
         }
     };
+    if let Err(problem) = check_tenant(request.headers()) {
+        app.engine.metrics.count_rejected("tenant");
+        return problem.into_response();
+    }
     if readable_by.is_some() && request.method() == Method::OPTIONS {
         return preflight();
     }
@@ -192,6 +199,16 @@ fn request_id(headers: &HeaderMap) -> String {
     given
         .filter(is_id)
         .map_or_else(ids::fresh_request_id, str::to_owned)
+}
+
+/// While no keys exist there is one tenant; to answer for it when another is named would be a lie.
+fn check_tenant(headers: &HeaderMap) -> Result<(), Problem> {
+    let named = headers.get(TENANT_ID);
+    if named.is_none_or(|name| name.as_bytes() == TENANT.as_bytes()) {
+        return Ok(());
+    }
+    let detail = format!("this tenant is not configured; there is `{TENANT}`");
+    Err(Problem::new(StatusCode::FORBIDDEN, detail))
 }
 
 /// Where there is a body, it is JSON: a form of another site can send no such type.

@@ -108,6 +108,15 @@ async fn refusals_of_the_router_are_problem_documents() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_not_configured_is_refused() {
+    let face = Face::new().await;
+    for (tenant, status) in [("default", 200), ("acme", 403), ("", 403)] {
+        let answer = face.send("GET", "/jobs", &[("x-tenant-id", tenant)], "").await;
+        assert_eq!(answer.status, status, "{tenant}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn bodies_have_a_limit() {
     let server = ServerConfig {
         max_body_bytes: 100,
