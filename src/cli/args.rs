@@ -11,11 +11,11 @@ use clap::{Args, Parser, Subcommand};
 
 use super::caller::Caller;
 use super::failure::Failure;
-use super::{check, completions, configure, doctor, jobs, nodes, runs, schedules, slots, status};
+use super::{check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
-  ductor serve                      run the daemon; it prints the dashboard's address
+  ductor serve                      run the daemon; it prints its address
   ductor check                      is the configuration good
   ductor status                     is all well, what runs, what comes next
   ductor job ls                     all jobs
@@ -26,9 +26,9 @@ Examples:
 
 `ductor COMMAND --help` says more.
 
-Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found, 4 not allowed,
-5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out,
-130 interrupted.";
+Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found,
+4 not allowed, 5 refused by state, 6 try again later, 69 no daemon, 70 defect,
+124 timed out, 130 interrupted.";
 
 /// Clears units of work on one machine: scheduled jobs, slot pools, durable runs.
 #[derive(Debug, Parser)]
@@ -139,6 +139,8 @@ pub(super) enum Command {
     /// The configuration that the daemon works with.
     #[command(subcommand)]
     Config(configure::ConfigCommand),
+    /// Write a first configuration, or one from a crontab.
+    Init(init::InitArguments),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
     /// The script that completes commands and flags in a shell.
@@ -161,8 +163,8 @@ Examples:
   ductor serve
   ductor serve --config jobs.d --listen 127.0.0.1:9000
 
-SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one ends
-them; they run again at the next start.";
+SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one
+ends them; they run again at the next start.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]

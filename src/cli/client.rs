@@ -279,6 +279,7 @@ fn may_be_sent_again(failure: &Failure) -> bool {
         Failure::Problem(problem) => problem.status == 409 && problem.code == "ABORTED",
         Failure::Usage(_)
         | Failure::NotFound(_)
+        | Failure::Conflict(_)
         | Failure::Negative(_)
         | Failure::TimedOut(_)
         | Failure::OutputClosed => false,

@@ -87,7 +87,8 @@ async fn reload(session: &Session) -> Result<Exit, Failure> {
     for warning in fields::list(reloaded, &["warnings"]) {
         let text = |name: &str| fields::text(warning, &[name]).unwrap_or_default();
         session.show.note(&format!(
-            "warning[{}]: {}: {}",
+            "{}[{}]: {}: {}",
+            text("severity"),
             text("code"),
             text("pointer"),
             text("detail")

@@ -21,6 +21,8 @@ pub(super) enum Failure {
     Usage(String),
     /// Nothing here has that name.
     NotFound(String),
+    /// What is there already stands in the way.
+    Conflict(String),
     /// It was done and the answer is no.
     Negative(String),
     /// The time given by `--timeout` is over.
@@ -43,6 +45,7 @@ impl Failure {
             Failure::Unreachable { .. } => Exit::Unreachable,
             Failure::Usage(_) => Exit::Usage,
             Failure::NotFound(_) => Exit::NotFound,
+            Failure::Conflict(_) => Exit::Conflict,
             Failure::Negative(_) => Exit::Negative,
             Failure::TimedOut(_) => Exit::TimedOut,
             Failure::OutputClosed => Exit::Done,
@@ -56,6 +59,7 @@ impl Failure {
             Failure::Unreachable { sentence, .. }
             | Failure::Usage(sentence)
             | Failure::NotFound(sentence)
+            | Failure::Conflict(sentence)
             | Failure::Negative(sentence)
             | Failure::TimedOut(sentence) => format!("error: {sentence}\n"),
             Failure::OutputClosed => String::new(),
@@ -69,6 +73,7 @@ impl Failure {
             Failure::Unreachable { sentence, .. } => ("UNREACHABLE", sentence),
             Failure::Usage(sentence) => ("INVALID_ARGUMENT", sentence),
             Failure::NotFound(sentence) => ("NOT_FOUND", sentence),
+            Failure::Conflict(sentence) => ("FAILED_PRECONDITION", sentence),
             Failure::Negative(sentence) => ("NEGATIVE", sentence),
             Failure::TimedOut(sentence) => ("DEADLINE_EXCEEDED", sentence),
             Failure::OutputClosed => return None,

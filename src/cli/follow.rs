@@ -139,6 +139,7 @@ impl<'s> Watcher<'s> {
             Failure::Problem(problem) => matches!(problem.status, 429 | 503 | 504),
             Failure::Usage(_)
             | Failure::NotFound(_)
+            | Failure::Conflict(_)
             | Failure::Negative(_)
             | Failure::TimedOut(_)
             | Failure::OutputClosed => false,

@@ -5,7 +5,7 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `completions`, the preview of an expression
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `init`, `completions`, the preview of an expression
 //!   in `schedules`; `configuration` finds and judges the file.
 
 mod args;
@@ -23,6 +23,7 @@ mod fields;
 mod filter;
 mod follow;
 mod foreground;
+mod init;
 mod jobs;
 mod log_text;
 mod nodes;

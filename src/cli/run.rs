@@ -14,7 +14,8 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    check, completions, configure, doctor, foreground, jobs, nodes, runs, schedules, serve, slots, status,
+    check, completions, configure, doctor, foreground, init, jobs, nodes, runs, schedules, serve, slots,
+    status,
 };
 
 /// Runs the command line of this process.
@@ -46,6 +47,7 @@ pub fn run() -> ExitCode {
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
+        Command::Init(arguments) => ended(&global, init::init(&arguments, &Show::new(&global))),
         Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
         Command::Schedule(command) if !command.needs_a_daemon() => ended(
             &global,
@@ -124,8 +126,10 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
-        Command::Serve(_) | Command::Check(_) | Command::Doctor(_) | Command::Completions(_) => {
-            Err(Failure::Usage("this command needs no daemon".to_owned()))
-        }
+        Command::Serve(_)
+        | Command::Check(_)
+        | Command::Init(_)
+        | Command::Doctor(_)
+        | Command::Completions(_) => Err(Failure::Usage("this command needs no daemon".to_owned())),
     }
 }

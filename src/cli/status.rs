@@ -19,6 +19,9 @@ pub(super) struct HealthArguments {
     ready: bool,
 }
 
+/// Findings about the configuration in one status.
+const WARNINGS_SHOWN: usize = 5;
+
 /// Prints the verdict and the numbers; 1 when something is wrong.
 pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
     let show = &session.show;
@@ -54,6 +57,7 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
         let text = |name: &str| fields::text(run, &[name]).unwrap_or_default();
         pairs.push(("given up", format!("{} of job {}", text("run_id"), text("job"))));
     }
+    pairs.extend(warnings(status).into_iter().map(|text| ("warning", text)));
     for job in fields::list(status, &["late_jobs"]) {
         let text = |name: &str| fields::text(job, &[name]).unwrap_or_default();
         pairs.push(("late", format!("{}: {}", text("job"), text("reason"))));
@@ -65,6 +69,22 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
     show.pairs(&pairs)?;
     fires(session, status)?;
     Ok(exit)
+}
+
+/// What is not as it should be in the files, a screen of it.
+fn warnings(status: &Value) -> Vec<String> {
+    let found = fields::list(status, &["configuration.warnings"]);
+    let is_warning = |warning: &&Value| fields::text(warning, &["severity"]).as_deref() == Some("warning");
+    let all: Vec<&Value> = found.iter().filter(is_warning).collect();
+    let line = |warning: &&Value| {
+        let text = |name: &str| fields::text(warning, &[name]).unwrap_or_default();
+        one_line(&format!("{}: {}", text("pointer"), text("detail")))
+    };
+    let mut lines: Vec<String> = all.iter().take(WARNINGS_SHOWN).map(line).collect();
+    if all.len() > WARNINGS_SHOWN {
+        lines.push(format!("and {} more: ductor check", all.len() - WARNINGS_SHOWN));
+    }
+    lines
 }
 
 fn uptime(status: &Value) -> Option<String> {

@@ -97,6 +97,13 @@ impl Fault {
         }
     }
 
+    pub fn note(code: &'static str, at: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
+            ..Self::error(code, at, message)
+        }
+    }
+
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

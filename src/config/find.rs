@@ -40,7 +40,7 @@ impl Search {
                 looked.concat()
             ),
         )
-        .with_help("write one (the README has a first one), or name one with --config PATH");
+        .with_help("`ductor init` writes a first one; or name one with --config PATH");
         Err(Box::new(fault))
     }
 

@@ -438,7 +438,7 @@ impl LayerReader<'_, '_> {
 }
 
 /// What can stand left of `=`: no `=`, no space, no control character.
-fn is_environment_key(key: &str) -> bool {
+pub(super) fn is_environment_key(key: &str) -> bool {
     !key.is_empty()
         && key.len() <= 1024
         && !key.contains(|letter: char| letter == '=' || letter.is_whitespace() || letter.is_control())

@@ -41,15 +41,14 @@ pub(super) enum Section {
     RetentionLogs,
     Shutdown,
     Logging,
+    Crontab,
 }
 
 /// Known words that are refused for now: where, the word, and how it is named in the fault.
 const LATER: &[(Section, &str, &str)] = &[
     (Document, "auth", "auth"),
     (Document, "connections", "connections"),
-    (Document, "crontabs", "crontabs"),
     (Document, "dags", "dags"),
-    (Document, "include", "include"),
     (Document, "ledger", "ledger"),
     (Document, "receipts", "receipts"),
     (Document, "routing", "routing"),
@@ -153,6 +152,8 @@ const DOCUMENT: &[&str] = &[
     "retention",
     "shutdown",
     "logging",
+    "crontabs",
+    "include",
     "notify",
 ];
 
@@ -190,6 +191,7 @@ impl Section {
             RetentionLogs => "`retention.logs`",
             Self::Shutdown => "`shutdown`",
             Logging => "`logging`",
+            Self::Crontab => "an item of `crontabs`",
         }
     }
 
@@ -241,6 +243,7 @@ impl Section {
             RetentionLogs => &["age", "bytes"],
             Self::Shutdown => &["drainTimeout"],
             Logging => &["level", "format"],
+            Self::Crontab => &["path", "user"],
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{schedule_check::Schedules, schedule_lints, secret_check};
-use crate::config::{self, Config, Fault, Overrides, Sources};
+use crate::config::{self, Config, Environment, Fault, Form, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
 /// Where the configuration is and what is laid over it. Both hold for the life of a daemon: a reload reads the same place.
@@ -45,6 +45,41 @@ pub struct Unusable {
     pub sources: Sources,
 }
 
+/// Reads a file of another program, for moving in: every faulty line counts.
+pub fn load_as(path: &Path, name: &str, form: Form) -> Result<Loaded, Unusable> {
+    let environment = |name: &str| std::env::var(name).ok();
+    match Sources::read_as(path, form, &environment) {
+        Ok(sources) => {
+            let own = path.display().to_string();
+            judged(sources.renamed(|file| if *file == own { name } else { file }.to_owned()))
+        }
+        Err(faults) => Err(Unusable {
+            faults,
+            sources: Sources::default(),
+        }),
+    }
+}
+
+/// Judges a text that is on no disk yet.
+pub fn load_text(name: &str, text: &str) -> Result<Loaded, Unusable> {
+    judged(Sources::in_memory(&[(name, text)]))
+}
+
+fn judged(sources: Sources) -> Result<Loaded, Unusable> {
+    let environment = |name: &str| std::env::var(name).ok();
+    match config::load(&sources, &environment, &Overrides::default(), &Schedules) {
+        Ok((config, warnings)) => Ok(Loaded {
+            config,
+            warnings,
+            sources,
+        }),
+        Err(faults) => Err(Unusable { faults, sources }),
+    }
+}
+
+type Judged = Result<(Config, Vec<Fault>), Vec<Fault>>;
+type Judge = fn(&Sources, &Environment<'_>, &Overrides, &dyn ScheduleCheck) -> Judged;
+
 impl Loader {
     /// For a file or a folder that was found.
     pub fn new(path: PathBuf, overrides: Overrides) -> Loader {
@@ -70,9 +105,19 @@ impl Loader {
         &self.overrides
     }
 
-    /// Reads all files and judges them, for a start or a reload. Blocks on the disk.
+    /// Reads all files and judges them, for a start: a faulty line of a crontab is a warning, the others run. Blocks on
+    /// the disk.
+    pub fn load_at_start(&self) -> Result<Loaded, Unusable> {
+        self.usable(config::load_at_start)
+    }
+
+    /// As at a start, for a reload: what runs already is better than a table with a hole. Blocks on the disk.
     pub fn load(&self) -> Result<Loaded, Unusable> {
-        let (sources, judged) = self.read();
+        self.usable(config::load)
+    }
+
+    fn usable(&self, judge: Judge) -> Result<Loaded, Unusable> {
+        let (sources, judged) = self.read(judge);
         match judged {
             Ok((config, mut warnings)) => {
                 warnings.extend(secret_check::short_secrets(&config));
@@ -89,7 +134,7 @@ impl Loader {
 
     /// Reads and judges for `ductor check`: all findings, also those that a daemon would keep to itself.
     pub fn check(&self) -> Checked {
-        let (sources, judged) = self.read();
+        let (sources, judged) = self.read(config::load);
         let (config, findings) = match judged {
             Ok((config, mut findings)) => {
                 findings.extend(secret_check::short_secrets(&config));
@@ -105,11 +150,11 @@ impl Loader {
         }
     }
 
-    fn read(&self) -> (Sources, Result<(Config, Vec<Fault>), Vec<Fault>>) {
-        match Sources::read(&self.path) {
+    fn read(&self, judge: Judge) -> (Sources, Judged) {
+        let environment = |name: &str| std::env::var(name).ok();
+        match Sources::read(&self.path, &environment) {
             Ok(sources) => {
-                let environment = |name: &str| std::env::var(name).ok();
-                let judged = config::load(&sources, &environment, &self.overrides, &Schedules);
+                let judged = judge(&sources, &environment, &self.overrides, &Schedules);
                 (sources, judged)
             }
             Err(faults) => (Sources::default(), Err(faults)),

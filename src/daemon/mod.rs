@@ -17,7 +17,7 @@ mod supervise;
 
 pub use book::{book_of, definitions_of, schedule_of};
 pub use difference::{ChangedName, Difference, NameChanges, SettingChange};
-pub use loader::{Checked, Loaded, Loader, Unusable};
+pub use loader::{Checked, Loaded, Loader, Unusable, load_as, load_text};
 pub use next_fires::{NextFire, next_fires};
 pub use open::{Daemon, OpenError};
 pub use reload::{Read, Rejected, ReloadError, Reloaded, Reloader, Standing};
