@@ -287,7 +287,11 @@ fn each_failed_attempt_is_told_and_the_end_of_the_run_once() {
     let effects = effects_of(&rig);
     assert_eq!(
         kinds_of(&rig),
-        [ReportKind::Failure, ReportKind::PermanentFailure, ReportKind::Failure]
+        [
+            ReportKind::Failure,
+            ReportKind::PermanentFailure,
+            ReportKind::Failure
+        ]
     );
     assert_eq!(effects[1].run, effects[0].run);
     assert_eq!(effects[1].facts.attempt, Some(1));
