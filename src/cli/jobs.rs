@@ -27,7 +27,7 @@ pub(super) enum JobCommand {
     #[command(after_help = START_EXAMPLES)]
     Start(StartArguments),
     /// End what runs and what waits of a job.
-    Stop(NameArguments),
+    Stop(StopArguments),
     /// No more fires for a while: an hour, unless said otherwise.
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseJobArguments),
@@ -80,6 +80,16 @@ pub(super) struct NameArguments {
     name: String,
 }
 
+/// Arguments of `job stop`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct StopArguments {
+    #[command(flatten)]
+    job: NameArguments,
+    /// Only what waits for another attempt after a failed one.
+    #[arg(long)]
+    retries: bool,
+}
+
 /// Arguments of `job start`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct StartArguments {
@@ -124,7 +134,7 @@ pub(super) async fn perform(session: &Session, command: JobCommand) -> Result<Ex
         JobCommand::Ls(arguments) => list(session, &arguments).await,
         JobCommand::Show(arguments) => show(session, &arguments.name).await,
         JobCommand::Start(arguments) => start(session, &arguments).await,
-        JobCommand::Stop(arguments) => stop(session, &arguments.name).await,
+        JobCommand::Stop(arguments) => stop(session, &arguments.job.name, arguments.retries).await,
         JobCommand::Pause(arguments) => {
             let body = arguments.pause.body(&session.show)?;
             let answer = change(session, &arguments.name, "pause", Some(&body)).await?;
@@ -427,7 +437,16 @@ fn started_sentence(name: &str, answer: &Value) -> String {
     }
 }
 
-async fn stop(session: &Session, name: &str) -> Result<Exit, Failure> {
+async fn stop(session: &Session, name: &str, retries: bool) -> Result<Exit, Failure> {
+    if retries {
+        let answer = change(session, name, "retries/cancel", None).await?;
+        let sentence = match fields::number(&answer.value, &["runs"]) {
+            Some(1) => format!("job {name}: 1 run gets no further attempt"),
+            Some(0) | None => format!("job {name}: nothing waits for another attempt"),
+            Some(count) => format!("job {name}: {count} runs get no further attempt"),
+        };
+        return told(session, &answer, &sentence);
+    }
     let answer = change(session, name, "cancel", None).await?;
     let instances = fields::number(&answer.value, &["instances"]);
     let sentence = match instances {

@@ -340,6 +340,36 @@ pub(super) struct Cancelled {
     instances: usize,
 }
 
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RetriesCancelled {
+    retries_cancelled: String,
+    runs: usize,
+}
+
+/// Ends what waits for another attempt of a job. Nothing there is no fault: the wish is fulfilled.
+pub(super) async fn cancel_retries(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let work = async {
+        input::no_fields(&body)?;
+        let known = find(&app.engine.book(), &name)?;
+        let retries_cancelled = name.clone();
+        let asked = once.ask(move |_, runs: &usize| {
+            Ok(Some(once::ok(&RetriesCancelled {
+                retries_cancelled: retries_cancelled.clone(),
+                runs: *runs,
+            })))
+        });
+        let told = desk::cancel_retries(&app.engine, known.name, asked).await?;
+        once::respond(told, |_| not_found(&name))
+    };
+    work.await.map_err(Problem::with_sentence)
+}
+
 /// Ends every instance of a job. One that left the configuration may still have some.
 pub(super) async fn cancel(
     State(app): State<App>,

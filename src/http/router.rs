@@ -48,6 +48,8 @@ fn jobs_and_schedules(page: Page) -> Page {
             fields(&start::FIELDS), shows(plain::<start::StartedNow>), accepts(plain::<start::StartQueued>);
         post "/jobs/{job}/cancel", jobs::cancel, cancelJob, "job:write", "Ends all instances of a job, waiting ones too.",
             shows(plain::<jobs::Cancelled>);
+        post "/jobs/{job}/retries/cancel", jobs::cancel_retries, cancelRetries, "job:write", "Ends what waits for another attempt of a job.",
+            shows(plain::<jobs::RetriesCancelled>);
         post "/jobs/{job}/pause", pauses::pause_job, pauseJob, "job:write", "Holds a job: it neither fires nor is admitted.",
             fields(&pauses::FIELDS), shows(plain::<jobs::JobView>), versioned();
         post "/jobs/{job}/resume", pauses::resume_job, resumeJob, "job:write", "Lifts the pause of a job.",
