@@ -15,7 +15,7 @@ use super::{check, completions, configure, doctor, init, jobs, nodes, runs, sche
 
 const EXAMPLES: &str = "\
 Examples:
-  ductor serve                      run the daemon; it prints the dashboard's address
+  ductor serve                      run the daemon; it prints its address
   ductor check                      is the configuration good
   ductor status                     is all well, what runs, what comes next
   ductor job ls                     all jobs
@@ -26,9 +26,9 @@ Examples:
 
 `ductor COMMAND --help` says more.
 
-Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found, 4 not allowed,
-5 refused by state, 6 try again later, 69 no daemon, 70 defect, 124 timed out,
-130 interrupted.";
+Exit codes: 0 done, 1 negative outcome, 2 wrong usage, 3 not found,
+4 not allowed, 5 refused by state, 6 try again later, 69 no daemon, 70 defect,
+124 timed out, 130 interrupted.";
 
 /// Clears units of work on one machine: scheduled jobs, slot pools, durable runs.
 #[derive(Debug, Parser)]
@@ -163,8 +163,8 @@ Examples:
   ductor serve
   ductor serve --config jobs.d --listen 127.0.0.1:9000
 
-SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one ends
-them; they run again at the next start.";
+SIGTERM or Ctrl-C: no new work, running commands are waited for. A second one
+ends them; they run again at the next start.";
 
 /// Arguments of `serve`.
 #[derive(Debug, Clone, Default, Args)]

@@ -311,3 +311,20 @@ fn the_words_are_consistent() {
     use clap::CommandFactory;
     Arguments::command().debug_assert();
 }
+
+/// What follows the flags is written by hand: the terminal would break longer lines anywhere.
+#[test]
+fn examples_fit_a_terminal() {
+    use clap::CommandFactory;
+    fn walk(command: &clap::Command) {
+        let text = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        for line in text.lines() {
+            assert!(line.chars().count() < 80, "{}: {line}", command.get_name());
+        }
+        command.get_subcommands().for_each(walk);
+    }
+    walk(&Arguments::command());
+}

@@ -44,9 +44,9 @@ Examples:
   ductor job start backup --follow   show its output until it ends
   ductor job start backup --wait     exit 0 if it succeeds, 1 if not
   ductor job start backup --wait --timeout 1h
-                                     exit 124 if it takes longer; the run goes on
+                                     exit 124 if it takes longer
   ductor job start backup --idempotency-key 2025-11-30
-                                     at most once, however often this is repeated";
+                                     at most once, however often repeated";
 
 const PAUSE_EXAMPLES: &str = "\
 Examples:
@@ -58,8 +58,8 @@ Examples:
   ductor job run backup
   ductor job run backup --config ./ductor.yaml
 
-Ends with the command's own exit code; 124 after its executionTimeout, 127 if it could
-not start, 128+N after signal N.";
+Ends with the command's own exit code; 124 after its executionTimeout, 127 if it
+could not start, 128+N after signal N.";
 
 /// Arguments of `job ls`.
 #[derive(Debug, Clone, Args)]

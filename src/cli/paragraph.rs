@@ -16,12 +16,12 @@ pub(super) fn wrapped(text: &str, width: Option<usize>, indent: usize) -> String
     for line in text.split('\n') {
         let mut current = String::new();
         let mut used = 0;
-        for word in line.split(' ') {
+        for (place, word) in line.split(' ').enumerate() {
             let columns = visible(word);
-            if used > 0 && used + 1 + columns > room {
+            if place > 0 && used + 1 + columns > room {
                 lines.push(std::mem::take(&mut current));
                 used = 0;
-            } else if !current.is_empty() {
+            } else if place > 0 {
                 current.push(' ');
                 used += 1;
             }
@@ -56,6 +56,8 @@ mod tests {
             format!("see\n{id}\nnow")
         );
         assert_eq!(wrapped("a\nb", Some(80), 2), "a\n  b");
+        let marked = "error: no\n  0 60 * * *\n    ^^";
+        assert_eq!(wrapped(marked, Some(80), 0), marked);
     }
 
     #[test]

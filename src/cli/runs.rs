@@ -52,15 +52,16 @@ Examples:
   ductor run ls --where 'job:\"stock sync\"' --limit 5
   ductor run ls --json | jq '.data[].id'
 
-Filters: state, job, trigger, since, until. Of one kind any may match, of different kinds all must.";
+Filters: state, job, trigger, since, until. Of one kind any may match, of
+different kinds all must.";
 
 const LOG_EXAMPLES: &str = "\
 Examples:
-  ductor run logs run_01…             the newest attempt of each step
-  ductor run logs run_01… -f          until it ends
+  ductor run logs run_01…               the newest attempt of each step
+  ductor run logs run_01… -f            until it ends
   ductor run logs run_01… main --attempt 1
   ductor run logs run_01… --grep 'error|warn'
-  ductor run logs run_01… --since 10m attempts that still ran ten minutes ago";
+  ductor run logs run_01… --since 10m   attempts of the last ten minutes";
 
 /// Arguments of `run ls`.
 #[derive(Debug, Clone, Args)]
@@ -104,7 +105,7 @@ pub(super) struct LogArguments {
     /// Only lines that match this regular expression.
     #[arg(long, value_name = "RE", value_parser = sieve::read_pattern)]
     grep: Option<regex::bytes::Regex>,
-    /// Only attempts that still ran then: 10m ago, 08:00, "2025-11-30 06:00".
+    /// Only attempts that ran since then: 10m ago, 08:00, "2025-11-30 06:00".
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 }

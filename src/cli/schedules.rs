@@ -3,7 +3,7 @@
 //! An expression is previewed here, by the same function that the daemon answers with: whoever writes a configuration has no
 //! daemon yet.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::exit::Exit;
@@ -41,15 +41,15 @@ Examples:
   ductor schedule next '*/15 * * * *' --zone Europe/London --from 2026-10-25
   ductor schedule next '@every 90m'
 
-A job is shown in its own zone and in --zone; an expression is read in --zone and shown
-in this machine's too. An expression needs no daemon.";
+A job is shown in its own zone and in --zone; an expression is read in --zone
+and shown in this machine's too. An expression needs no daemon.";
 
 const WHY_EXAMPLES: &str = "\
 Examples:
-  ductor schedule why backup --at 08:00                    the newest 08:00
-  ductor schedule why backup --at '2026-03-08 02:30'       in the zone of the job
+  ductor schedule why backup --at 08:00                the newest 08:00
+  ductor schedule why backup --at '2026-03-08 02:30'   in the zone of the job
   ductor schedule why backup --at 2026-03-08T02:30:00-05:00
-  ductor schedule why backup                               its newest fires";
+  ductor schedule why backup                           its newest fires";
 
 /// Arguments of `schedule ls`.
 #[derive(Debug, Clone, Args)]
@@ -77,18 +77,9 @@ pub(super) struct NextArguments {
     /// The expression has six fields, the second first.
     #[arg(long)]
     seconds: bool,
-    /// Of an expression with both day fields: or, and.
-    #[arg(long, value_name = "RULE")]
-    day_match: Option<DayRule>,
-}
-
-/// `dayMatch`.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum DayRule {
-    /// Either is enough.
-    Or,
-    /// Both must match.
-    And,
+    /// Which of both day fields of an expression must match: either, or both.
+    #[arg(long, value_name = "RULE", value_parser = ["or", "and"])]
+    day_match: Option<String>,
 }
 
 /// Arguments of `schedule fires`.
@@ -101,20 +92,8 @@ pub(super) struct FiresArguments {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
     /// Only these; may be repeated.
-    #[arg(long, value_name = "OUTCOME")]
-    outcome: Vec<Outcome>,
-}
-
-/// What became of a fire.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Outcome {
-    /// It became a run in time.
-    Run,
-    /// It was made up for later.
-    #[value(alias = "caught_up")]
-    CaughtUp,
-    /// It did not run.
-    Skipped,
+    #[arg(long, value_name = "OUTCOME", value_parser = ["run", "caught_up", "skipped"])]
+    outcome: Vec<String>,
 }
 
 /// Arguments of `schedule why`.
@@ -266,14 +245,12 @@ fn state_of_fire(fire: &Value) -> String {
 async fn fires(session: &Session, arguments: &FiresArguments) -> Result<Exit, Failure> {
     let show = &session.show;
     let mut query = vec![("pagination.page_size", arguments.limit.to_string())];
-    query.extend(arguments.outcome.iter().map(|outcome| {
-        let word = match outcome {
-            Outcome::Run => "run",
-            Outcome::CaughtUp => "caught_up",
-            Outcome::Skipped => "skipped",
-        };
-        ("outcome", word.to_owned())
-    }));
+    query.extend(
+        arguments
+            .outcome
+            .iter()
+            .map(|outcome| ("outcome", outcome.clone())),
+    );
     let path = ["api", "schedules", &arguments.name, "fires"];
     let body = session.client.get(&path, &query).await?;
     if show.json {
@@ -301,6 +278,7 @@ async fn fires(session: &Session, arguments: &FiresArguments) -> Result<Exit, Fa
 
 fn fires_table(fires: &[Value], zone: &str, fit: Fit) -> Table {
     let due = format!("DUE ({zone})");
+    let precision = precision(fires.iter());
     let why = if fit == Fit::Wide {
         Kind::Sentence
     } else {
@@ -324,7 +302,11 @@ fn fires_table(fires: &[Value], zone: &str, fit: Fit) -> Table {
             fields::text(fire, &["run.state"]).unwrap_or_else(dash)
         };
         table.row(&[
-            wall(&fields::text(fire, &["local"]).unwrap_or_default(), zone),
+            wall(
+                &fields::text(fire, &["local"]).unwrap_or_default(),
+                zone,
+                precision,
+            ),
             outcome.replace('_', " "),
             state,
             fields::text(fire, &["run.id"]).unwrap_or_else(dash),
@@ -334,13 +316,36 @@ fn fires_table(fires: &[Value], zone: &str, fit: Fit) -> Table {
     table
 }
 
+/// How a time on a wall is written: seconds only where one of its neighbours needs them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    Minutes,
+    Seconds,
+}
+
+/// What a column of times needs.
+fn precision<'a>(mut fires: impl Iterator<Item = &'a Value>) -> Precision {
+    let whole = |fire: &Value| {
+        let text = fields::text(fire, &["local"]).unwrap_or_default();
+        text.get(16..19).is_none_or(|seconds| seconds == ":00")
+    };
+    if fires.all(whole) {
+        Precision::Minutes
+    } else {
+        Precision::Seconds
+    }
+}
+
 /// `2026-10-25T01:15:00+01:00` as `Sun 2026-10-25 01:15 +01:00`; in UTC with that word.
-fn wall(local: &str, zone: &str) -> String {
+fn wall(local: &str, zone: &str, precision: Precision) -> String {
     let Some((date_time, offset)) = local.split_at_checked(19) else {
         return local.to_owned();
     };
     let day = times::weekday(date_time).map_or_else(String::new, |day| format!("{day} "));
-    let date_time = date_time.strip_suffix(":00").unwrap_or(date_time);
+    let date_time = match precision {
+        Precision::Minutes => &date_time[..16],
+        Precision::Seconds => date_time,
+    };
     let offset = if zone == "UTC" { zone } else { offset };
     format!("{day}{} {offset}", date_time.replace('T', " "))
 }
@@ -366,7 +371,14 @@ async fn why(session: &Session, name: &str, at: &str) -> Result<Exit, Failure> {
         show.note(&format!("\nIts run: ductor run show {run}"));
     } else if let Some(next) = fields::text(answer, &["after.local"]) {
         let zone = fields::text(answer, &["timezone"]).unwrap_or_default();
-        show.note(&format!("\nThe next one after that: {}", wall(&next, &zone)));
+        show.note(&format!(
+            "\nThe next one after that: {}",
+            wall(
+                &next,
+                &zone,
+                precision(fields::member(answer, &["after"]).into_iter())
+            )
+        ));
     }
     Ok(Exit::Done)
 }
@@ -405,15 +417,15 @@ async fn next_of_job(session: &Session, arguments: &NextArguments) -> Result<Exi
 
 /// Jobs are not called `30 2 * *`.
 fn has_name(text: &str) -> bool {
-    text.chars().any(|letter| letter.is_alphabetic())
+    text.chars().any(char::is_alphabetic)
 }
 
 fn next_of_expression(show: &Show, arguments: &NextArguments) -> Result<Exit, Failure> {
     let options = ParseOptions {
         seconds: arguments.seconds,
-        day_match: arguments.day_match.map(|rule| match rule {
-            DayRule::Or => DayMatch::Or,
-            DayRule::And => DayMatch::And,
+        day_match: arguments.day_match.as_deref().map(|rule| match rule {
+            "and" => DayMatch::And,
+            _ => DayMatch::Or,
         }),
         timezone: arguments.zone.as_deref(),
         job_name: "",
@@ -487,6 +499,7 @@ fn show_preview(show: &Show, job: Option<&str>, data: &Value) -> Result<(), Fail
 
 fn next_table(next: &[Value], zone: &str, second_zone: &str, now: Millis) -> Table {
     let both = zone != second_zone;
+    let precision = precision(next.iter());
     let columns = [(zone, Kind::Whole), (second_zone, Kind::Whole), ("", Kind::Whole)];
     let chosen: Vec<(&str, Kind)> = columns
         .into_iter()
@@ -496,7 +509,8 @@ fn next_table(next: &[Value], zone: &str, second_zone: &str, now: Millis) -> Tab
         .collect();
     let mut table = Table::new(&chosen);
     for fire in next {
-        let local = |name: &str, zone: &str| wall(&fields::text(fire, &[name]).unwrap_or_default(), zone);
+        let local =
+            |name: &str, zone: &str| wall(&fields::text(fire, &[name]).unwrap_or_default(), zone, precision);
         let mut cells = vec![local("local", zone)];
         if both {
             cells.push(local("second", second_zone));
@@ -538,17 +552,26 @@ mod tests {
 
     #[test]
     fn times_on_the_wall_have_their_day_and_offset() {
-        let london = |local: &str| wall(local, "Europe/London");
-        assert_eq!(london("2026-10-25T01:15:00+01:00"), "Sun 2026-10-25 01:15 +01:00");
+        let (local, minutes) = ("2026-10-25T01:15:00+01:00", Precision::Minutes);
         assert_eq!(
-            london("2026-10-25T01:15:30+00:00"),
-            "Sun 2026-10-25 01:15:30 +00:00"
+            wall(local, "Europe/London", minutes),
+            "Sun 2026-10-25 01:15 +01:00"
         );
         assert_eq!(
-            wall("2026-10-25T01:15:00+00:00", "UTC"),
+            wall(local, "Europe/London", Precision::Seconds),
+            "Sun 2026-10-25 01:15:00 +01:00"
+        );
+        assert_eq!(
+            wall("2026-10-25T01:15:00+00:00", "UTC", minutes),
             "Sun 2026-10-25 01:15 UTC"
         );
-        assert_eq!(london("?"), "?");
+        assert_eq!(wall("?", "UTC", minutes), "?");
+        let fires = [
+            json!({"local": local}),
+            json!({"local": "2026-10-25T01:15:30+01:00"}),
+        ];
+        assert_eq!(precision(fires[..1].iter()), Precision::Minutes);
+        assert_eq!(precision(fires.iter()), Precision::Seconds);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(super) struct Show {
     colour: bool,
     colour_on_stderr: bool,
     width: Option<usize>,
+    width_of_stderr: Option<usize>,
     face: Clockface,
 }
 
@@ -54,6 +55,7 @@ impl Show {
             colour: false,
             colour_on_stderr: false,
             width: Some(80),
+            width_of_stderr: None,
             face: Clockface::utc(),
         }
     }
@@ -67,6 +69,10 @@ impl Show {
             colour: wants_colour(global.no_color, on_terminal),
             colour_on_stderr: wants_colour(global.no_color, std::io::stderr().is_terminal()),
             width: on_terminal.then(terminal::columns).flatten(),
+            width_of_stderr: std::io::stderr()
+                .is_terminal()
+                .then(terminal::columns_of_stderr)
+                .flatten(),
             face: if global.utc {
                 Clockface::utc()
             } else {
@@ -199,7 +205,11 @@ impl Show {
             }
             return;
         }
-        let text = failure.text();
+        let width = self.width_of_stderr;
+        let text = format!("{}\n", wrapped(failure.text().trim_end(), width, 0));
+        if text.trim().is_empty() {
+            return;
+        }
         if self.colour_on_stderr
             && let Some(rest) = text.strip_prefix("error:")
         {

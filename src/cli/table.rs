@@ -181,7 +181,11 @@ impl Table {
                 (Paint::States, Kind::State) => state_style(&shown),
                 (Paint::States | Paint::Nothing, _) => Style::new(),
             };
-            let painted = format!("{style}{shown}{style:#}");
+            let painted = if shown.is_empty() {
+                shown
+            } else {
+                format!("{style}{shown}{style:#}")
+            };
             if at > 0 {
                 line.push_str(GAP);
             }

@@ -27,7 +27,10 @@ impl Clockface {
 
     /// The IANA name of the zone; `UTC` where the machine does not tell it.
     pub(super) fn zone_name(&self) -> String {
-        self.zone.iana_name().unwrap_or("UTC").to_owned()
+        match self.zone.iana_name() {
+            None | Some("Etc/UTC" | "Etc/UCT" | "Etc/Zulu") => "UTC".to_owned(),
+            Some(name) => name.to_owned(),
+        }
     }
 
     fn zoned(&self, at: Millis) -> Option<ZonedDateTime> {

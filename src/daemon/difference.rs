@@ -22,7 +22,8 @@ pub(super) const RESTART: [&str; 7] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 14] = [
+pub(super) const LIVE: [&str; 15] = [
+    "crontabs",
     "logging.level",
     "notify.heartbeat",
     "retention.age",

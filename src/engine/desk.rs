@@ -7,13 +7,13 @@ use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
 use super::changes::claim::Passed;
 use super::changes::maintain::Rules;
 use super::changes::pause;
+use super::changes::remember::{self, Answer, Asked, Ticket, Told};
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
 use super::runner::{self, Quick};
 use crate::domain::slots::admission::Pause;
 use crate::domain::workflow::run::Trigger;
-use crate::store::ChangeError;
-use crate::store::rows::Remembered;
+use crate::store::{ChangeError, StoreError};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, SlotPoolName};
 use crate::worker::command::Stop;
@@ -31,14 +31,16 @@ pub struct ManualStart {
     pub run: RunId,
     /// The entry that will be made.
     pub entry: EntryId,
-    /// What to remember under an idempotency key.
-    pub remember: Option<Remembered>,
     /// Failed attempts are followed by others, by the job's own rules.
     pub retries: bool,
 }
 
 /// Starts a job.
-pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, ChangeError> {
+pub async fn start_job(
+    engine: &Engine,
+    wish: ManualStart,
+    mut asked: Asked<Started>,
+) -> Result<Told<Started>, ChangeError> {
     let book = engine.book();
     let slot_pool = wish
         .job
@@ -59,7 +61,6 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
         entry: wish.entry,
         retries: wish.retries,
         boot: None,
-        remember: wish.remember,
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },
@@ -68,42 +69,29 @@ pub async fn start_job(engine: &Engine, wish: ManualStart) -> Result<Started, Ch
     let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()));
     let for_change = Arc::clone(&book);
     let changed = engine.store.change("start", move |tx| {
-        let started = start::start(tx, &for_change, &start)?;
-        let passed = match &started {
-            Started::Queued { .. } | Started::Ready { .. } => quick.claim(tx)?,
-            Started::Repeated(_)
-            | Started::KeyReused
-            | Started::AlreadyFired
-            | Started::Paused
-            | Started::LastFailed
-            | Started::TooLate
-            | Started::Refused(_)
-            | Started::StillRunning => Passed::default(),
+        let told = asked.once(tx, |tx| start::start(tx, &for_change, &start))?;
+        let passed = match &told {
+            Told::Now(Started::Queued { .. } | Started::Ready { .. }, _) => quick.claim(tx)?,
+            Told::Now(_, _) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        Ok((started, passed))
+        Ok((told, passed))
     });
-    let (started, passed) = changed.await?;
+    let (told, passed) = changed.await?;
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
-    match &started {
-        Started::Queued { .. } | Started::Ready { .. } => {
+    match &told {
+        Told::Now(Started::Queued { .. } | Started::Ready { .. }, _) => {
             engine.metrics.count_started(name.as_str(), "manual");
             engine.wake.notify_one();
         }
-        Started::Refused(refusal) => {
+        Told::Now(Started::Refused(refusal), _) => {
             engine
                 .metrics
                 .count_refusal(slot_pool.as_deref().unwrap_or_default(), refusal.skip_word());
         }
-        Started::Repeated(_)
-        | Started::KeyReused
-        | Started::AlreadyFired
-        | Started::Paused
-        | Started::LastFailed
-        | Started::TooLate
-        | Started::StillRunning => {}
+        Told::Now(_, _) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => {}
     }
-    Ok(started)
+    Ok(told)
 }
 
 /// Cancels a waiting entry.
@@ -111,23 +99,33 @@ pub async fn cancel_entry(
     engine: &Engine,
     slot_pool: SlotPoolName,
     id: EntryId,
-) -> Result<EntryCancelled, ChangeError> {
+    mut asked: Asked<EntryCancelled>,
+) -> Result<Told<EntryCancelled>, ChangeError> {
     let cancelled = engine
         .store
-        .change("cancel entry", move |tx| cancel::entry(tx, &slot_pool, id))
+        .change("cancel entry", move |tx| {
+            asked.once(tx, |tx| cancel::entry(tx, &slot_pool, id))
+        })
         .await?;
     engine.wake.notify_one();
     Ok(cancelled)
 }
 
 /// Cancels a run.
-pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCancelled, ChangeError> {
+pub async fn cancel_run(
+    engine: &Engine,
+    id: RunId,
+    by: String,
+    mut asked: Asked<RunCancelled>,
+) -> Result<Told<RunCancelled>, ChangeError> {
     let sentence = format!("cancelled by {by}");
     let cancelled = engine
         .store
-        .change("cancel run", move |tx| cancel::run(tx, id, &by))
+        .change("cancel run", move |tx| {
+            asked.once(tx, |tx| cancel::run(tx, id, &by))
+        })
         .await?;
-    if let RunCancelled::Ending(fences) = &cancelled {
+    if let Told::Now(RunCancelled::Ending(fences), _) = &cancelled {
         for fence in fences {
             engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
         }
@@ -137,27 +135,43 @@ pub async fn cancel_run(engine: &Engine, id: RunId, by: String) -> Result<RunCan
 }
 
 /// Stops all instances of a job.
-pub async fn stop_job(engine: &Engine, name: JobName, by: String) -> Result<JobStopped, ChangeError> {
+pub async fn stop_job(
+    engine: &Engine,
+    name: JobName,
+    by: String,
+    mut asked: Asked<JobStopped>,
+) -> Result<Told<JobStopped>, ChangeError> {
     let sentence = format!("cancelled by {by}");
     let stopped = engine
         .store
-        .change("stop job", move |tx| cancel::job(tx, &name, &by))
+        .change("stop job", move |tx| {
+            asked.once(tx, |tx| cancel::job(tx, &name, &by))
+        })
         .await?;
-    for fence in &stopped.fences {
-        engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
+    if let Told::Now(stopped, _) = &stopped {
+        for fence in &stopped.fences {
+            engine.live.stop(*fence, &Stop::Requested(sentence.clone()));
+        }
     }
     engine.wake.notify_one();
     Ok(stopped)
 }
 
 /// Sets or lifts the pause of a job.
-pub async fn pause_job(engine: &Engine, name: JobName, pause: Option<Pause>) -> Result<(), ChangeError> {
-    engine
+pub async fn pause_job(
+    engine: &Engine,
+    name: JobName,
+    pause: Option<Pause>,
+    mut asked: Asked<()>,
+) -> Result<Told<()>, ChangeError> {
+    let told = engine
         .store
-        .change("pause job", move |tx| pause::job(tx, &name, pause.as_ref()))
+        .change("pause job", move |tx| {
+            asked.once(tx, |tx| pause::job(tx, &name, pause.as_ref()))
+        })
         .await?;
     engine.wake.notify_one();
-    Ok(())
+    Ok(told)
 }
 
 /// Sets or lifts the pause of a slot pool.
@@ -165,14 +179,28 @@ pub async fn pause_slot_pool(
     engine: &Engine,
     name: SlotPoolName,
     pause: Option<Pause>,
-) -> Result<(), ChangeError> {
+    mut asked: Asked<()>,
+) -> Result<Told<()>, ChangeError> {
     let book = engine.book();
-    engine
+    let told = engine
         .store
         .change("pause pool", move |tx| {
-            pause::slot_pool(tx, &book, &name, pause.as_ref())
+            asked.once(tx, |tx| pause::slot_pool(tx, &book, &name, pause.as_ref()))
         })
         .await?;
     engine.wake.notify_one();
-    Ok(())
+    Ok(told)
+}
+
+/// What was said to a request before, if anything was.
+pub async fn said_before(engine: &Engine, ticket: Ticket) -> Result<Option<Told<()>>, StoreError> {
+    engine.read(move |tx| remember::before(tx, ticket)).await
+}
+
+/// Keeps the answer to a request whose effect is no transaction of the store.
+pub async fn keep_answer(engine: &Engine, ticket: Ticket, answer: Answer) -> Result<(), ChangeError> {
+    engine
+        .store
+        .change("remember", move |tx| Ok(remember::keep(tx, ticket, &answer)?))
+        .await
 }

@@ -297,7 +297,7 @@ impl Scheduler {
             Started::Paused => self.skipped(name, "job paused"),
             Started::LastFailed => self.skipped(name, "the last run did not succeed"),
             Started::TooLate => self.skipped(name, "its starting deadline has passed"),
-            Started::AlreadyFired | Started::Repeated(_) | Started::KeyReused => {}
+            Started::AlreadyFired => {}
         }
     }
 
@@ -446,7 +446,6 @@ async fn fire(engine: &Engine, book: &Arc<Book>, due: &Due) -> Result<Started, C
         entry: EntryId::of_parts(&["fire", name, &instant.to_string(), &due.node]),
         retries: false,
         boot: due.boot.clone(),
-        remember: None,
         rules: Rules {
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::head::HeadMemory;
 use super::health::{self, Health};
+use super::once::InFlight;
 use super::origin::Origins;
 use super::status;
 use crate::config::Config;
@@ -33,6 +34,7 @@ pub struct App {
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
     pub(super) streams: Arc<AtomicUsize>,
+    pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
     pub(super) stop: CancellationToken,
 }
@@ -51,6 +53,7 @@ impl App {
             health: Health::default(),
             heads: HeadMemory::default(),
             streams: Arc::default(),
+            in_flight: InFlight::default(),
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }

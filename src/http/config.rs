@@ -6,13 +6,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
 use super::input;
 use super::runs::Data;
 use crate::config::Fault;
-use crate::daemon::{Difference, Rejected, ReloadError, SettingChange};
+use crate::daemon::{NameChanges, Rejected, ReloadError, SettingChange};
 
 /// What stands in place of a value.
 const HIDDEN: &str = "(hidden)";
@@ -32,24 +33,84 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Pr
 }
 
 /// A reload that is in force.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReloadedView {
-    #[serde(flatten)]
-    difference: Difference,
+    jobs: NamesView,
+    pools: NamesView,
+    /// Settings that are in force now.
+    settings: Vec<SettingView>,
+    /// Settings that keep their running values until the next start.
+    needs_restart: Vec<SettingView>,
+    /// Waiting entries that were cancelled, because their job was changed, disabled or removed.
     cancelled_entries: usize,
+    /// Findings that do not keep the configuration from being used.
     warnings: Vec<Value>,
+}
+
+/// What became of things with names.
+#[derive(Debug, Serialize, ToSchema)]
+struct NamesView {
+    added: Vec<String>,
+    changed: Vec<ChangedView>,
+    removed: Vec<String>,
+}
+
+/// A thing that differs, and in what.
+#[derive(Debug, Serialize, ToSchema)]
+struct ChangedView {
+    name: String,
+    keys: Vec<String>,
+}
+
+/// A setting with another value.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SettingView {
+    /// As in the file: `server.listen`.
+    key: String,
+    /// The value in force before, and with `needs_restart` still.
+    from: Value,
+    /// The value that the file has.
+    to: Value,
+}
+
+impl From<NameChanges> for NamesView {
+    fn from(changes: NameChanges) -> NamesView {
+        let differing = changes.changed.into_iter().map(|one| ChangedView {
+            name: one.name,
+            keys: one.keys,
+        });
+        NamesView {
+            added: changes.added,
+            changed: differing.collect(),
+            removed: changes.removed,
+        }
+    }
+}
+
+impl From<SettingChange> for SettingView {
+    fn from(change: SettingChange) -> SettingView {
+        SettingView {
+            key: change.key,
+            from: change.from,
+            to: change.to,
+        }
+    }
+}
+
+fn settings(changes: Vec<SettingChange>) -> Vec<SettingView> {
+    changes.into_iter().map(SettingView::from).collect()
 }
 
 /// Reads all files and puts them in force, or changes nothing and says why.
 pub(super) async fn reload(State(app): State<App>, body: Bytes) -> Result<Json<Data<ReloadedView>>, Problem> {
-    let (_, faults) = input::object(&body, &[])?;
-    if !faults.is_empty() {
-        return Err(Problem::invalid(faults));
-    }
+    input::no_fields(&body)?;
     match app.reloader.reload().await {
         Ok(reloaded) => Ok(Json(Data {
             data: ReloadedView {
-                difference: reloaded.difference,
+                jobs: reloaded.difference.jobs.into(),
+                pools: reloaded.difference.slot_pools.into(),
+                settings: settings(reloaded.difference.settings),
+                needs_restart: settings(reloaded.difference.needs_restart),
                 cancelled_entries: reloaded.cancelled_entries,
                 warnings: reloaded.warnings.iter().map(fault_view).collect(),
             },
@@ -81,16 +142,16 @@ fn fault_view(fault: &Fault) -> Value {
 }
 
 /// What `/api/status` says about the configuration; the dashboard makes a banner of `rejected`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ConfigurationView {
     since: String,
     warnings: Vec<Value>,
-    needs_restart: Vec<SettingChange>,
+    needs_restart: Vec<SettingView>,
     rejected: Option<RejectedView>,
 }
 
 /// A reload that changed nothing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct RejectedView {
     since: String,
     at: String,
@@ -110,7 +171,7 @@ impl ConfigurationView {
         ConfigurationView {
             since: standing.since.to_string(),
             warnings: standing.warnings.iter().map(fault_view).collect(),
-            needs_restart: standing.needs_restart,
+            needs_restart: settings(standing.needs_restart),
             rejected: standing.rejected.map(rejected),
         }
     }

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::store::{ChangeError, StoreError};
 
@@ -14,7 +15,7 @@ use crate::store::{ChangeError, StoreError};
 pub(super) const UNAVAILABLE: &str = "pool state is unavailable";
 
 /// One field that breaks a rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct FieldFault {
     pub(super) pointer: String,
     pub(super) code: &'static str,

@@ -4,9 +4,12 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
+use super::paging::{self, Page, Paging};
+use super::param::{Kind, Param};
 use super::{input, jobs};
 use crate::domain::fires::{Seen, SeenFire, SeenRun, skip_text, skipped_run_code};
 use crate::domain::schedule::{Schedule, ZoneClock};
@@ -15,22 +18,34 @@ use crate::store::keys::Key;
 use crate::store::rows::Fire;
 use crate::store::tables::{FIRES, JOB_RUNS, RUNS};
 use crate::store::{Rows, StoreError};
-use crate::words::ids::{self, TenantId, digest_of_parts};
+use crate::words::ids::TenantId;
 use crate::words::limits;
-use crate::words::names::{JobName, NodeName};
+use crate::words::names::JobName;
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 /// Rows looked at for one answer: a filter that matches nothing must not walk the whole table.
 const SCANNED_MAX: usize = 5_000;
-const OUTCOMES: [&str; 3] = ["run", "caught_up", "skipped"];
+const OUTCOMES: &[&str] = &["run", "caught_up", "skipped"];
+
+/// The filters of both lists.
+pub(super) const FILTERS: [Param; 1] = [Param::filter(
+    "outcome",
+    Kind::OneOf(OUTCOMES),
+    "Moments of which this became.",
+)];
+/// What can be asked of the plain list.
+pub(super) const QUERY: [Param; 2] = [
+    Param::query("limit", Kind::Integer, "Moments at most, 1 to 500 (50)."),
+    FILTERS[0],
+];
 /// What a fire is called whose row cannot be read.
 const UNREADABLE: &str = "unreadable";
 
 type FireKey = (TenantId, JobName, Millis, String);
 
 /// A due moment on the wire. The names are single words, so both spellings of the API are the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FireView {
     instant: String,
     local: String,
@@ -45,7 +60,7 @@ pub(super) struct FireView {
 }
 
 /// The run that a moment became.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct FireRun {
     id: String,
     /// Absent when the run is no longer kept.
@@ -53,7 +68,7 @@ pub(super) struct FireRun {
     reason: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct SkipView {
     code: String,
     text: String,
@@ -155,20 +170,13 @@ struct Wanted {
     job: JobName,
     clock: ZoneClock,
     outcomes: Vec<String>,
-    size: usize,
-    before: Option<Vec<u8>>,
+    paging: Paging,
 }
 
 impl Wanted {
-    fn read(app: &App, name: &str, pairs: &[(String, String)], size: usize) -> Result<Wanted, Problem> {
+    fn read(app: &App, name: &str, pairs: &[(String, String)]) -> Result<Wanted, Problem> {
         let known = jobs::find(&app.engine.book(), name)?;
-        let mut outcomes: Vec<String> = pairs
-            .iter()
-            .filter(|(key, _)| key == "outcome")
-            .map(|(_, value)| value.clone())
-            .collect();
-        outcomes.sort_unstable();
-        outcomes.dedup();
+        let outcomes = paging::values(pairs, "outcome");
         if outcomes
             .iter()
             .any(|outcome| !OUTCOMES.contains(&outcome.as_str()))
@@ -176,48 +184,22 @@ impl Wanted {
             let all = OUTCOMES.join(", ");
             return Err(Problem::unreadable(format!("`outcome` must be one of {all}")));
         }
-        let mut wanted = Wanted {
+        let filter = outcomes.iter().map(|outcome| ("outcome", outcome.clone()));
+        let filter: Vec<_> = [("job", known.name.to_string())]
+            .into_iter()
+            .chain(filter)
+            .collect();
+        let mut paging = Paging::of(pairs, "fires", &filter, false)?;
+        // Only the moment and the node come from outside: the job stands in the path.
+        if let Some(place) = paging.after.take() {
+            paging.after = Some(whole_key(&known.name, &place)?);
+        }
+        Ok(Wanted {
             clock: clock_of(known.job.schedule.as_deref()),
             job: known.name,
             outcomes,
-            size,
-            before: None,
-        };
-        if let Some(cursor) = input::last(pairs, "cursor") {
-            wanted.before = Some(wanted.place(cursor)?);
-        }
-        Ok(wanted)
-    }
-
-    fn digest(&self) -> String {
-        let mut parts = vec!["fires", self.job.as_str()];
-        parts.extend(self.outcomes.iter().map(String::as_str));
-        ids::hex(&digest_of_parts(&parts)[..4])
-    }
-
-    /// Behind the fire of this key. The moment and the node are the whole place: the job stands in the path.
-    fn cursor(&self, (_, _, at, node): &FireKey) -> String {
-        format!("{:016x}{}{node}", at.0, self.digest())
-    }
-
-    fn place(&self, cursor: &str) -> Result<Vec<u8>, Problem> {
-        let bad = || Problem::unreadable("`cursor` is not one of this list");
-        let (at, rest) = cursor.split_at_checked(16).ok_or_else(bad)?;
-        let (digest, node) = rest.split_at_checked(8).ok_or_else(bad)?;
-        if digest != self.digest() {
-            return Err(Problem::unreadable("`cursor` belongs to another filter"));
-        }
-        let at = u64::from_str_radix(at, 16).map_err(|_| bad())?;
-        if !node.is_empty() && NodeName::new(node).is_err() {
-            return Err(bad());
-        }
-        Ok((
-            TENANT,
-            self.job.clone(),
-            Millis(at.cast_signed()),
-            node.to_owned(),
-        )
-            .encode())
+            paging,
+        })
     }
 
     fn matches(&self, view: &FireView) -> bool {
@@ -225,45 +207,46 @@ impl Wanted {
     }
 }
 
-/// Some fires, and where the next page begins.
-struct Page {
-    fires: Vec<FireView>,
-    next: Option<FireKey>,
+fn whole_key(job: &JobName, place: &[u8]) -> Result<Vec<u8>, Problem> {
+    let (at, node) = <(Millis, String)>::decode(place)
+        .ok_or_else(|| Problem::unreadable("`pagination.cursor` is not one of this list"))?;
+    Ok((TENANT, job.clone(), at, node).encode())
 }
 
-fn page(rows: &mut impl Rows, wanted: &Wanted) -> Result<Page, StoreError> {
+fn page(rows: &mut impl Rows, wanted: &Wanted) -> Result<Page<FireView>, StoreError> {
+    let (paging, prefix) = (&wanted.paging, (TENANT, wanted.job.clone()));
     let mut fires = Vec::new();
-    let mut before = wanted.before.clone();
-    let mut last: Option<FireKey> = None;
+    let mut after = paging.after.clone();
+    let mut last: Option<Vec<u8>> = None;
     let mut scanned = 0;
     loop {
-        let chunk = rows.scan_each_back(
-            &FIRES,
-            &(TENANT, wanted.job.clone()),
-            before.as_deref(),
-            wanted.size + 1,
-        )?;
-        let is_last = chunk.len() <= wanted.size;
+        let limit = paging.size + 1;
+        let chunk = if paging.ascending {
+            rows.scan_each(&FIRES, &prefix, after.as_deref(), limit)?
+        } else {
+            rows.scan_each_back(&FIRES, &prefix, after.as_deref(), limit)?
+        };
+        let is_last = chunk.len() < limit;
         for each in chunk {
-            if fires.len() == wanted.size || scanned == SCANNED_MAX {
-                return Ok(Page { fires, next: last });
+            if fires.len() == paging.size || scanned == SCANNED_MAX {
+                return Ok(paging.page(fires, last.as_deref()));
             }
             scanned += 1;
             let key = FireKey::decode(&each.key);
-            before = Some(each.key);
-            let Some(key) = key else { continue };
+            after = Some(each.key);
+            let Some((_, _, at, node)) = key else { continue };
             let seen = match each.row {
-                Ok((_, fire)) => Some(seen_of(rows, &key.3, fire)?),
+                Ok((_, fire)) => Some(seen_of(rows, &node, fire)?),
                 Err(_) => None,
             };
-            let view = FireView::new(&wanted.clock, key.2, seen.as_ref());
+            let view = FireView::new(&wanted.clock, at, seen.as_ref());
             if wanted.matches(&view) {
                 fires.push(view);
             }
-            last = Some(key);
+            last = Some((at, node).encode());
         }
         if is_last {
-            return Ok(Page { fires, next: None });
+            return Ok(paging.page(fires, None));
         }
     }
 }
@@ -275,25 +258,15 @@ pub(super) async fn of_job(
     uri: Uri,
 ) -> Result<Json<Vec<FireView>>, Problem> {
     let work = async {
-        let pairs = input::query(&uri, &["limit", "outcome"])?;
-        let size = input::number(&pairs, "limit", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_DEFAULT);
-        let wanted = Wanted::read(&app, &name, &pairs, size)?;
+        let pairs = input::query(&uri, &QUERY)?;
+        let mut wanted = Wanted::read(&app, &name, &pairs)?;
+        if let Some(limit) = input::number(&pairs, "limit", 1, limits::PAGE_MAX)? {
+            wanted.paging.size = limit;
+        }
         let found = app.engine.read(move |tx| page(tx, &wanted)).await?;
-        Ok(Json(found.fires))
+        Ok(Json(found.data))
     };
     work.await.map_err(Problem::with_sentence)
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct FirePage {
-    data: Vec<FireView>,
-    pagination: Pagination,
-}
-
-#[derive(Debug, Serialize)]
-struct Pagination {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
 }
 
 /// The list under `/api`, by pages.
@@ -301,24 +274,10 @@ pub(super) async fn of_schedule(
     State(app): State<App>,
     Path(name): Path<String>,
     uri: Uri,
-) -> Result<Json<FirePage>, Problem> {
-    let known = ["outcome", "pagination.page_size", "pagination.cursor"];
-    let mut pairs = input::query(&uri, &known)?;
-    for (name, _) in &mut pairs {
-        if let Some(short) = name.strip_prefix("pagination.") {
-            *name = short.to_owned();
-        }
-    }
-    let size = input::number(&pairs, "page_size", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_DEFAULT);
-    let wanted = Wanted::read(&app, &name, &pairs, size)?;
-    let for_read = wanted.clone();
-    let found = app.engine.read(move |tx| page(tx, &for_read)).await?;
-    Ok(Json(FirePage {
-        data: found.fires,
-        pagination: Pagination {
-            next_cursor: found.next.map(|key| wanted.cursor(&key)),
-        },
-    }))
+) -> Result<Json<Page<FireView>>, Problem> {
+    let pairs = paging::query(&uri, &FILTERS)?;
+    let wanted = Wanted::read(&app, &name, &pairs)?;
+    Ok(Json(app.engine.read(move |tx| page(tx, &wanted)).await?))
 }
 
 /// How long the newest ended runs of a job took, in milliseconds.

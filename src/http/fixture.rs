@@ -14,8 +14,8 @@ use tower::ServiceExt;
 
 use super::app::App;
 use super::router::router;
-use crate::config::{Config, Fault, Place as ConfigPlace, Sources};
-use crate::daemon::{Loaded, Reloader, Unusable};
+use crate::config::{Config, Sources};
+use crate::daemon::{Loaded, Reloader};
 use crate::domain::report::Tails;
 use crate::domain::schedule::{ParseOptions, Schedule};
 use crate::domain::slots::claim::{ClockId, Place, ProcessRef};
@@ -101,25 +101,15 @@ pub(super) fn pool(name: &str) -> SlotPoolName {
     SlotPoolName::new(name).unwrap()
 }
 
-/// A reloader that has no file; whoever wants to reload brings a reader of his own.
+/// A reloader that always finds the same configuration.
 fn reloader_of(engine: &Engine, config: Config) -> Reloader {
-    let loaded = Loaded {
-        config,
+    let loaded = move || Loaded {
+        config: config.clone(),
         warnings: Vec::new(),
         sources: Sources::default(),
     };
-    let read = Box::new(|| {
-        let fault = Fault::error(
-            "config/unreadable",
-            &ConfigPlace::whole("none.yaml"),
-            "there is no file",
-        );
-        Err(Unusable {
-            faults: vec![fault],
-            sources: Sources::default(),
-        })
-    });
-    Reloader::new(engine, loaded, Path::new(""), read)
+    let first = loaded();
+    Reloader::new(engine, first, Path::new(""), Box::new(move || Ok(loaded())))
 }
 
 impl Face {

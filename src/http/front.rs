@@ -1,5 +1,6 @@
 //! What every request passes before it is routed, in this order: its id, the catch of a panic, security headers, the Host,
-//! the origin, the body's type and size, the time limit, and `{id}:{verb}`, which the router cannot match by itself.
+//! the origin, the body's type and size, the time limit, its idempotency key, and `{id}:{verb}`, which the router cannot
+//! match by itself.
 //!
 //! The order is the behaviour, so it is one function. Refusals of all of them leave as problem documents, and so does
 //! whatever the router or a library answers with a status of 400 or more.
@@ -18,11 +19,15 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::error::Problem;
+use super::once::{self, Gate};
 use super::origin::Foreign;
 use crate::engine::metrics::in_seconds;
 use crate::words::ids;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
+/// The tenant of everything that comes from the configuration file.
+const TENANT: &str = "default";
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
 const SECURITY: [(HeaderName, HeaderValue); 5] = [
@@ -97,6 +102,10 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
             return Problem::new(StatusCode::FORBIDDEN, detail).into_response();
         }
     };
+    if let Err(problem) = check_tenant(request.headers()) {
+        app.engine.metrics.count_rejected("tenant");
+        return problem.into_response();
+    }
     if readable_by.is_some() && request.method() == Method::OPTIONS {
         return preflight();
     }
@@ -138,10 +147,22 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
     if parts.uri.path().contains("/~") {
         return Problem::not_found("there is nothing at this path").into_response();
     }
+    let passage = match once::look_up(app, &mut parts, &bytes).await {
+        Ok(Gate::Open(passage)) => passage,
+        Ok(Gate::Closed(response)) => return response,
+        Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
+        Err(problem) => return problem.into_response(),
+    };
     if let Some(inner) = inner_path(&parts.uri) {
         parts.uri = inner;
     }
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
+    let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
+    once::keep(app, passage, response).await
+}
+
+/// Endpoints without a prefix, whose refusals have the member `error`.
+fn is_plain(path: &str) -> bool {
+    ["/jobs", "/pools"].iter().any(|head| path.starts_with(head))
 }
 
 fn is_length_limit(error: &axum::Error) -> bool {
@@ -178,6 +199,16 @@ fn request_id(headers: &HeaderMap) -> String {
     given
         .filter(is_id)
         .map_or_else(ids::fresh_request_id, str::to_owned)
+}
+
+/// While no keys exist there is one tenant; to answer for it when another is named would be a lie.
+fn check_tenant(headers: &HeaderMap) -> Result<(), Problem> {
+    let named = headers.get(TENANT_ID);
+    if named.is_none_or(|name| name.as_bytes() == TENANT.as_bytes()) {
+        return Ok(());
+    }
+    let detail = format!("this tenant is not configured; there is `{TENANT}`");
+    Err(Problem::new(StatusCode::FORBIDDEN, detail))
 }
 
 /// Where there is a body, it is JSON: a form of another site can send no such type.

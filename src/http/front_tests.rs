@@ -7,24 +7,12 @@ use super::fixture::{ADDRESS, Face};
 use crate::config::{Config, ServerConfig};
 use crate::os::failpoint::Fault;
 
-/// The pattern of every route of the router's page, with its methods; a route that is added there and not walked here
-/// fails the first test.
-fn routes() -> Vec<(String, &'static str)> {
-    let page = include_str!("router.rs");
-    let found = page.split(".route(").skip(1).map(|text| {
-        let mut parts = text.split('"');
-        let path = parts.nth(1).unwrap().replace("/~", ":");
-        let handler = parts.next().unwrap().trim_start_matches([',', ' ', '\n']);
-        (
-            path,
-            if handler.starts_with("post(") {
-                "POST"
-            } else {
-                "GET"
-            },
-        )
-    });
-    found.collect()
+/// The path and method of every route of the router's page.
+fn routes() -> Vec<(String, String)> {
+    let operations = super::router::page().operations.into_iter();
+    operations
+        .map(|operation| (operation.path.to_owned(), operation.method.to_ascii_uppercase()))
+        .collect()
 }
 
 fn filled(pattern: &str) -> String {
@@ -45,7 +33,7 @@ fn filled(pattern: &str) -> String {
 async fn no_route_answers_a_foreign_page() {
     let face = Face::new().await;
     let all = routes();
-    assert!(all.len() >= 25, "{all:?}");
+    assert!(all.len() >= 29, "{all:?}");
     for (pattern, method) in &all {
         let path = filled(pattern);
         let send = async |headers: &[(&str, &str)]| face.send(method, &path, headers, "").await;
@@ -117,6 +105,15 @@ async fn refusals_of_the_router_are_problem_documents() {
     check("GET", "/jobs/%ff", 400, "INVALID_ARGUMENT").await;
     let head = face.send("HEAD", "/pools", &[], "").await;
     assert_eq!((head.status, head.text.as_str()), (200, ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_not_configured_is_refused() {
+    let face = Face::new().await;
+    for (tenant, status) in [("default", 200), ("acme", 403), ("", 403)] {
+        let answer = face.send("GET", "/jobs", &[("x-tenant-id", tenant)], "").await;
+        assert_eq!(answer.status, status, "{tenant}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::domain::slots::admission::{self, ANY_MOMENT, BlockedBy, HeadVerdict};
 use crate::domain::slots::entry::SlotEntry;
@@ -53,7 +54,7 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
 }
 
 /// `blockedBy` on the wire.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct Blocked {
     kind: &'static str,
     since: String,

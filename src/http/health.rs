@@ -10,9 +10,11 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, VERSION};
 use super::error::Problem;
+use super::param::{Kind, Param};
 use super::{head, input};
 use crate::os::disk::FileSystem;
 use crate::store::migrate::FORMAT;
@@ -103,7 +105,8 @@ fn note_heads(rows: &mut impl Rows, app: &App) {
 }
 
 /// One line of `/readyz?verbose`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ReadinessCheck)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) ok: bool,
@@ -189,8 +192,8 @@ fn is_passing(app: &App, last: Option<Report>, now: BootMillis) -> bool {
     app.engine.is_stopping() || last.is_none_or(|last| last.passes_moved.until(now) <= PASS_LOST_MS)
 }
 
-#[derive(Debug, Serialize)]
-struct Standing {
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Standing {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     checks: Option<Vec<Check>>,
@@ -211,9 +214,16 @@ pub(super) async fn live(State(app): State<App>) -> Result<Response, Problem> {
     ))
 }
 
+/// What can be asked of readiness.
+pub(super) const QUERY: [Param; 1] = [Param::query(
+    "verbose",
+    Kind::Text,
+    "Lists each check with its age.",
+)];
+
 /// 200 when work can be accepted and done.
 pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &["verbose"])?;
+    let pairs = input::query(&uri, &QUERY)?;
     let verbose = input::last(&pairs, "verbose").is_some_and(|value| value != "false");
     let checks = checks(&app);
     let bad: Vec<&str> = checks
@@ -244,7 +254,7 @@ pub(super) async fn ready(State(app): State<App>, uri: Uri) -> Result<Response, 
     })
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Identity {
     name: &'static str,
     version: &'static str,

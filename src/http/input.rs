@@ -7,14 +7,18 @@ use serde_json::{Map, Value};
 use super::error::{FieldFault, Problem};
 use crate::words::limits;
 
+/// What a request without parameters or fields knows.
+pub(super) const NOTHING: &[&str] = &[];
+
 /// The query parameters, each checked to be known. Repeated ones stay repeated.
-pub(super) fn query(uri: &Uri, known: &[&str]) -> Result<Vec<(String, String)>, Problem> {
+pub(super) fn query(uri: &Uri, known: &[impl AsRef<str>]) -> Result<Vec<(String, String)>, Problem> {
+    let known = names(known);
     let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
         .map_err(|_| Problem::unreadable("the query string cannot be read"))?;
     match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
         Some((name, _)) => Err(Problem::unreadable(format!(
             "unknown query parameter `{name}`{}",
-            did_you_mean(name, known)
+            did_you_mean(name, &known)
         ))),
         None => Ok(pairs),
     }
@@ -45,8 +49,22 @@ where
     }
 }
 
+/// A parameter that is `true` or `false`.
+pub(super) fn flag(pairs: &[(String, String)], name: &str) -> Result<Option<bool>, Problem> {
+    match last(pairs, name) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Problem::unreadable(format!("`{name}` must be `true` or `false`"))),
+    }
+}
+
 /// The JSON object of a body; no body is an empty one. Unknown fields are faults.
-pub(super) fn object(body: &[u8], known: &[&str]) -> Result<(Map<String, Value>, Vec<FieldFault>), Problem> {
+pub(super) fn object(
+    body: &[u8],
+    known: &[impl AsRef<str>],
+) -> Result<(Map<String, Value>, Vec<FieldFault>), Problem> {
+    let known = names(known);
     if body.is_empty() {
         return Ok((Map::new(), Vec::new()));
     }
@@ -66,11 +84,21 @@ pub(super) fn object(body: &[u8], known: &[&str]) -> Result<(Map<String, Value>,
             fault(
                 name,
                 "unknown_field",
-                &format!("unknown field{}", did_you_mean(name, known)),
+                &format!("unknown field{}", did_you_mean(name, &known)),
             )
         })
         .collect();
     Ok((fields, faults))
+}
+
+/// Checks that a body, if there is one, is an empty object.
+pub(super) fn no_fields(body: &[u8]) -> Result<(), Problem> {
+    let (_, faults) = object(body, NOTHING)?;
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::invalid(faults))
+    }
 }
 
 /// A fault of a field of the body.
@@ -81,6 +109,10 @@ pub(super) fn fault(field: &str, code: &'static str, detail: &str) -> FieldFault
         code,
         detail: detail.to_owned(),
     }
+}
+
+fn names(known: &[impl AsRef<str>]) -> Vec<&str> {
+    known.iter().map(AsRef::as_ref).collect()
 }
 
 fn did_you_mean(name: &str, known: &[&str]) -> String {
@@ -131,7 +163,11 @@ mod tests {
         let (_, faults) = object(br#"{"retrys": true}"#, &["retries"]).unwrap();
         assert_eq!(faults[0].detail, "unknown field; did you mean `retries`?");
         assert_eq!(faults[0].pointer, "/retrys");
-        assert!(object(b"{", &[]).is_err() && object(b"[]", &[]).is_err() && object(b"\xff", &[]).is_err());
+        assert!(
+            object(b"{", NOTHING).is_err()
+                && object(b"[]", NOTHING).is_err()
+                && object(b"\xff", NOTHING).is_err()
+        );
         assert!(object(b"", &["a"]).unwrap().1.is_empty());
     }
 

@@ -3,15 +3,24 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
+use super::input;
+use super::once::{self, Once};
 use super::pauses::PauseView;
+use super::version;
 use crate::domain::workflow::definition::{CommandLine, ConcurrencyPolicy};
 use crate::domain::workflow::run::Run;
 use crate::engine::book::{Book, BookJob};
+use crate::engine::changes::cancel::JobStopped;
 use crate::engine::changes::{head, late};
 use crate::engine::desk;
 use crate::store::rows::BreachRow;
@@ -53,16 +62,19 @@ pub(super) fn find(book: &Book, name: &str) -> Result<Known, Problem> {
     known.ok_or_else(|| not_found(name))
 }
 
-fn not_found(name: &str) -> Problem {
+pub(super) fn not_found(name: &str) -> Problem {
     Problem::not_found(format!("job '{name}' not found"))
 }
 
 /// A job on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct JobView {
+    #[schema(value_type = String)]
     name: JobName,
     enabled: bool,
+    /// A text for the shell, or a list of program and arguments.
+    #[schema(schema_with = command_shape)]
     command: CommandLine,
     concurrency_policy: &'static str,
     schedule: Option<ScheduleView>,
@@ -78,7 +90,7 @@ pub(super) struct JobView {
 }
 
 /// A passed limit.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LateView {
     check: &'static str,
@@ -99,7 +111,8 @@ impl LateView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = JobSchedule)]
 struct ScheduleView {
     text: String,
     timezone: String,
@@ -107,16 +120,23 @@ struct ScheduleView {
     next: Vec<String>,
 }
 
+fn command_shape() -> Schema {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let list = ArrayBuilder::new().items(text());
+    OneOfBuilder::new().item(text()).item(list).build().into()
+}
+
 /// What the job asks of its slot pool, and how many of its own entries wait there.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct DemandView {
+    #[schema(value_type = String)]
     name: SlotPoolName,
     slots: u32,
     priority: i32,
     queued: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct LastRun {
     id: String,
@@ -136,39 +156,69 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<JobView>>, P
 }
 
 /// One job.
-pub(super) async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<JobView>, Problem> {
-    one(&app, &name).await.map(Json).map_err(Problem::with_sentence)
+pub(super) async fn show(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let seen = one(&app, &name).await.map_err(Problem::with_sentence)?;
+    Ok(version::tagged(&headers, &seen.version, seen.view))
 }
 
-/// The view of one job.
-pub(super) async fn one(app: &App, name: &str) -> Result<JobView, Problem> {
-    let known = find(&app.engine.book(), name)?;
-    let found = read(app, vec![known.name]).await?;
-    found.into_iter().next().ok_or_else(|| not_found(name))
+/// A job as one snapshot has it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) view: JobView,
+    pub(super) version: String,
+}
+
+/// One job by its name.
+pub(super) async fn one(app: &App, name: &str) -> Result<Seen, Problem> {
+    let known = find(&app.engine.book(), name)?.name;
+    let for_read = app.clone();
+    let seen = app.engine.read(move |tx| look(tx, &for_read, &known)).await?;
+    seen.ok_or_else(|| not_found(name))
+}
+
+/// What `rows` say about one job; `None` if the configuration does not know it.
+pub(super) fn look(rows: &mut impl Rows, app: &App, name: &JobName) -> Result<Option<Seen>, StoreError> {
+    let book = app.engine.book();
+    let Some(job) = book.jobs.get(name) else {
+        return Ok(None);
+    };
+    let now = app.engine.now().wall;
+    let pause = head::job_pause(rows, name, now)?;
+    let pause = serde_json::to_string(&pause).expect("a pause is plain data");
+    let enabled = job.definition.enabled.to_string();
+    let version = version::of_parts(&["job", &job.digest, &enabled, &pause]);
+    let mut views = views(rows, app, std::slice::from_ref(name))?;
+    Ok(views.pop().map(|view| Seen { view, version }))
 }
 
 async fn read(app: &App, names: Vec<JobName>) -> Result<Vec<JobView>, Problem> {
+    let for_read = app.clone();
+    Ok(app.engine.read(move |tx| views(tx, &for_read, &names)).await?)
+}
+
+/// The views of those jobs that the configuration knows.
+pub(super) fn views(rows: &mut impl Rows, app: &App, names: &[JobName]) -> Result<Vec<JobView>, StoreError> {
     let (book, now) = (app.engine.book(), app.engine.now().wall);
-    let unreadable = app.unreadable.now();
-    let views = app.engine.read(move |tx| {
-        let mut queues = Queues::new();
-        for name in unreadable.keys() {
-            queues.insert(name.clone(), Err(()));
+    let mut queues = Queues::new();
+    for name in app.unreadable.now().into_keys() {
+        queues.insert(name, Err(()));
+    }
+    let mut running: BTreeMap<JobName, usize> = BTreeMap::new();
+    for (_, _, live) in runs::live(rows)? {
+        *running.entry(live.job).or_default() += 1;
+    }
+    let mut views = Vec::with_capacity(names.len());
+    for name in names {
+        if let Some(job) = book.jobs.get(name) {
+            let running = running.get(name).copied().unwrap_or_default();
+            views.push(view(rows, (name, job), running, &mut queues, now)?);
         }
-        let mut running: BTreeMap<JobName, usize> = BTreeMap::new();
-        for (_, _, live) in runs::live(tx)? {
-            *running.entry(live.job).or_default() += 1;
-        }
-        let mut views = Vec::with_capacity(names.len());
-        for name in &names {
-            if let Some(job) = book.jobs.get(name) {
-                let running = running.get(name).copied().unwrap_or_default();
-                views.push(view(tx, (name, job), running, &mut queues, now)?);
-            }
-        }
-        Ok(views)
-    });
-    Ok(views.await?)
+    }
+    Ok(views)
 }
 
 fn view(
@@ -284,7 +334,7 @@ fn last_run(rows: &mut impl Rows, job: &JobName) -> Result<Option<LastRun>, Stor
     }))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Cancelled {
     cancelled: String,
     instances: usize,
@@ -294,22 +344,31 @@ pub(super) struct Cancelled {
 pub(super) async fn cancel(
     State(app): State<App>,
     Path(name): Path<String>,
-) -> Result<Json<Cancelled>, Problem> {
-    end(&app, name).await.map(Json).map_err(Problem::with_sentence)
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    end(&app, name, once, &body).await.map_err(Problem::with_sentence)
 }
 
-async fn end(app: &App, name: String) -> Result<Cancelled, Problem> {
+async fn end(app: &App, name: String, once: Once, body: &[u8]) -> Result<Response, Problem> {
+    input::no_fields(body)?;
     let job = JobName::new(&name).map_err(|_| not_found(&name))?;
     let is_known = app.engine.book().jobs.contains_key(&job);
-    let stopped = desk::stop_job(&app.engine, job, PRINCIPAL.to_owned()).await?;
-    match stopped.instances {
-        0 if is_known => Err(Problem::forbidden_by_state(format!(
-            "job '{name}' is not running"
-        ))),
-        0 => Err(not_found(&name)),
-        instances => Ok(Cancelled {
-            cancelled: name,
-            instances,
-        }),
-    }
+    let cancelled = name.clone();
+    let asked = once.ask(move |_, stopped: &JobStopped| {
+        Ok((stopped.instances > 0).then(|| {
+            once::ok(&Cancelled {
+                cancelled: cancelled.clone(),
+                instances: stopped.instances,
+            })
+        }))
+    });
+    let told = desk::stop_job(&app.engine, job, PRINCIPAL.to_owned(), asked).await?;
+    once::respond(told, |_| {
+        if is_known {
+            Problem::forbidden_by_state(format!("job '{name}' is not running"))
+        } else {
+            not_found(&name)
+        }
+    })
 }

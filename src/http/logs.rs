@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::error::Problem;
+use super::param::{Kind, Param};
 use super::{input, runs};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS};
 use crate::store::{Rows, StoreError, logs};
@@ -99,9 +100,24 @@ pub(super) async fn piece(app: &App, log: &Log, offset: i64, limit: u64) -> Resu
     }
 }
 
+/// What can be asked of a log.
+pub(super) const QUERY: [Param; 3] = [
+    Param::query(
+        "offset",
+        Kind::Integer,
+        "Where to begin; a negative one counts from the end.",
+    ),
+    Param::query("limit", Kind::Integer, "Bytes at most, up to 1 MiB."),
+    Param::query(
+        "fence",
+        Kind::Integer,
+        "The log of this claim of the attempt, not of its newest.",
+    ),
+];
+
 /// Raw bytes of a log.
 pub(super) async fn read(State(app): State<App>, path: LogPath, uri: Uri) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &["offset", "limit", "fence"])?;
+    let pairs = input::query(&uri, &QUERY)?;
     let offset = input::number(&pairs, "offset", i64::MIN, i64::MAX)?.unwrap_or(0);
     let limit = input::number(&pairs, "limit", 1, u64::MAX)?.unwrap_or(limits::LOG_CHUNK_MAX);
     let log = find(&app, path, &pairs).await?;

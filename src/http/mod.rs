@@ -14,11 +14,17 @@ mod front;
 mod head;
 mod health;
 mod input;
+mod job_list;
 mod jobs;
 mod logs;
 mod metrics;
 mod nodes;
+mod once;
+mod openapi;
+mod operation;
 mod origin;
+mod paging;
+mod param;
 mod pauses;
 mod router;
 mod run_list;
@@ -30,6 +36,7 @@ mod start;
 mod status;
 mod store_check;
 mod tail;
+mod version;
 mod why;
 
 #[cfg(test)]
@@ -38,6 +45,10 @@ mod fixture;
 mod front_tests;
 #[cfg(test)]
 mod metrics_tests;
+#[cfg(test)]
+mod once_tests;
+#[cfg(test)]
+mod openapi_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

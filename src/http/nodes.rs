@@ -1,21 +1,25 @@
 //! `GET /api/nodes`: the daemons that have used this state directory.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::State;
+use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
-use super::runs::Data;
+use super::paging::{self, Page, Paging};
 use crate::engine::core::Engine;
 use crate::store::rows::NodeRecord;
 use crate::store::tables::NODES;
 use crate::store::{Rows, StoreError};
-use crate::words::limits;
 use crate::words::names::NodeName;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NodeView {
+    #[schema(value_type = String)]
     name: NodeName,
     /// `live`, or `gone` when nobody holds its lock.
     state: &'static str,
@@ -26,22 +30,25 @@ pub(super) struct NodeView {
     last_seen: String,
 }
 
-/// All daemons by name.
-pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<NodeView>>>, Problem> {
+/// Daemons by name.
+pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<NodeView>>, Problem> {
+    let pairs = paging::query(&uri, &[])?;
+    let paging = Paging::of(&pairs, "nodes", &[], true)?;
     let engine = app.engine.clone();
-    let data = app.engine.read(move |tx| {
+    let page = app.engine.read(move |tx| {
         let nodes = all(tx)?;
-        Ok(nodes
-            .iter()
-            .map(|(name, record)| view(&engine, name, record))
-            .collect())
+        let (names, more) = paging::of_names(nodes.keys(), &paging);
+        let data = names.iter().map(|name| view(&engine, name, &nodes[*name]));
+        let data = data.collect();
+        let last = names.last().filter(|_| more);
+        Ok(paging.page(data, last.map(|name| name.as_str().as_bytes())))
     });
-    Ok(Json(Data { data: data.await? }))
+    Ok(Json(page.await?))
 }
 
 /// The nodes that the store knows.
-pub(super) fn all(rows: &mut impl Rows) -> Result<Vec<(NodeName, NodeRecord)>, StoreError> {
-    let found = rows.scan_each(&NODES, &(), None, limits::PAGE_MAX)?;
+pub(super) fn all(rows: &mut impl Rows) -> Result<BTreeMap<NodeName, NodeRecord>, StoreError> {
+    let found = rows.scan_each(&NODES, &(), None, usize::MAX)?;
     Ok(found
         .into_iter()
         .filter_map(|each| each.row.ok())

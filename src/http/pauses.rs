@@ -1,29 +1,47 @@
 //! Pauses of jobs and slot pools, and their end. Both are idempotent.
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::{FieldFault, Problem};
 use super::input;
-use super::jobs::{self, JobView};
-use super::slots::{self, PoolView};
+use super::jobs;
+use super::once::{self, Once};
+use super::param::{Kind, Param};
+use super::slots::{self, Shown};
 use crate::domain::slots::admission::Pause;
 use crate::engine::desk;
 use crate::words::limits;
+use crate::words::names::{JobName, SlotPoolName};
 use crate::words::time::{Millis, parse_instant};
 
 /// A job's pause ends by itself after an hour unless the request says otherwise.
 const JOB_PAUSE_MS: u64 = 3_600_000;
 
+/// The fields of a pause.
+pub(super) const FIELDS: [Param; 3] = [
+    Param::query(
+        "durationSeconds",
+        Kind::Integer,
+        "How long, 1 to 2592000 seconds; a job without an end is paused for 3600.",
+    ),
+    Param::query("until", Kind::Instant, "The end, instead of `durationSeconds`."),
+    Param::query("note", Kind::Text, "Why, at most 500 characters."),
+];
+
 /// A pause on the wire.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct PauseView {
+    /// When it ends by itself; null: not before somebody lifts it.
     until: Option<String>,
+    /// Why, in the words of whoever paused it.
     note: String,
+    /// Who paused it.
     by: String,
 }
 
@@ -41,73 +59,102 @@ impl PauseView {
 pub(super) async fn pause_job(
     State(app): State<App>,
     Path(name): Path<String>,
+    once: Once,
     body: Bytes,
-) -> Result<Json<JobView>, Problem> {
+) -> Result<Response, Problem> {
     let work = async {
         let known = jobs::find(&app.engine.book(), &name)?;
         let pause = wanted(&body, app.engine.now().wall, Some(JOB_PAUSE_MS))?;
-        desk::pause_job(&app.engine, known.name, Some(pause)).await?;
-        jobs::one(&app, &name).await
+        hold_job(&app, known.name, Some(pause), once).await
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
 }
 
 /// Lets a job go on.
 pub(super) async fn resume_job(
     State(app): State<App>,
     Path(name): Path<String>,
+    once: Once,
     body: Bytes,
-) -> Result<Json<JobView>, Problem> {
+) -> Result<Response, Problem> {
     let work = async {
         let known = jobs::find(&app.engine.book(), &name)?;
-        no_fields(&body)?;
-        desk::pause_job(&app.engine, known.name, None).await?;
-        jobs::one(&app, &name).await
+        input::no_fields(&body)?;
+        hold_job(&app, known.name, None, once).await
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
+}
+
+async fn hold_job(app: &App, name: JobName, pause: Option<Pause>, once: Once) -> Result<Response, Problem> {
+    let (for_version, for_reply) = (app.clone(), app.clone());
+    let (versioned, shown, missing) = (name.clone(), name.clone(), name.clone());
+    let asked = once.ask_at(
+        move |tx| Ok(jobs::look(tx, &for_version, &versioned)?.map(|seen| seen.version)),
+        move |tx, ()| Ok(jobs::look(tx, &for_reply, &shown)?.map(|seen| once::ok(&seen.view))),
+    );
+    let told = desk::pause_job(&app.engine, name, pause, asked).await?;
+    once::respond(told, |()| jobs::not_found(missing.as_str()))
 }
 
 /// Stops claims of a slot pool; not enqueues, not running work, not deadlines.
 pub(super) async fn pause_pool(
     State(app): State<App>,
     Path(name): Path<String>,
+    once: Once,
     body: Bytes,
-) -> Result<Json<PoolView>, Problem> {
+) -> Result<Response, Problem> {
     let work = async {
         let pool = slots::find(&app.engine.book(), &name)?;
         let pause = wanted(&body, app.engine.now().wall, None)?;
-        desk::pause_slot_pool(&app.engine, pool.clone(), Some(pause)).await?;
-        slots::one(&app, pool, limits::QUEUED_SHOWN_DEFAULT).await
+        hold_pool(&app, pool, Some(pause), once).await
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
 }
 
 /// Lets a slot pool go on.
 pub(super) async fn resume_pool(
     State(app): State<App>,
     Path(name): Path<String>,
+    once: Once,
     body: Bytes,
-) -> Result<Json<PoolView>, Problem> {
+) -> Result<Response, Problem> {
     let work = async {
         let pool = slots::find(&app.engine.book(), &name)?;
-        no_fields(&body)?;
-        desk::pause_slot_pool(&app.engine, pool.clone(), None).await?;
-        slots::one(&app, pool, limits::QUEUED_SHOWN_DEFAULT).await
+        input::no_fields(&body)?;
+        hold_pool(&app, pool, None, once).await
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
 }
 
-fn no_fields(body: &[u8]) -> Result<(), Problem> {
-    let (_, faults) = input::object(body, &[])?;
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(Problem::invalid(faults))
+/// The answer is the slot pool without its entries: it is kept for a day.
+async fn hold_pool(
+    app: &App,
+    pool: SlotPoolName,
+    pause: Option<Pause>,
+    once: Once,
+) -> Result<Response, Problem> {
+    if app.unreadable.now().contains_key(&pool) {
+        return Err(Problem::unavailable());
     }
+    let (for_version, for_reply) = (app.clone(), app.clone());
+    let (versioned, shown) = (pool.clone(), pool.clone());
+    let asked = once.ask_at(
+        move |tx| {
+            Ok(Some(
+                slots::look(tx, &for_version, &versioned, Shown::None)?.version,
+            ))
+        },
+        move |tx, ()| {
+            let seen = slots::look(tx, &for_reply, &shown, Shown::None)?;
+            Ok(Some(once::ok(&seen.view)))
+        },
+    );
+    let told = desk::pause_slot_pool(&app.engine, pool, pause, asked).await?;
+    once::respond(told, |()| Problem::unavailable())
 }
 
 fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Problem> {
-    let (fields, mut faults) = input::object(body, &["durationSeconds", "until", "note"])?;
+    let (fields, mut faults) = input::object(body, &FIELDS)?;
     let until = end_of(&fields, now, default_ms, &mut faults);
     let note = match fields.get("note") {
         None | Some(Value::Null) => String::new(),

@@ -1,67 +1,135 @@
-//! Every route on one page. `/~verb` is the inner form of `:verb`; `front` rewrites it, and refuses it from outside.
+//! Every route on one page: method, path as callers write it, handler, and what the OpenAPI document says of it. A route
+//! cannot be added without being described.
+//!
+//! `:verb` of a path is `/~verb` inside; `front` rewrites it, and refuses the inner form from outside.
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, post};
 
 use super::app::App;
 use super::error::Problem;
-use super::{
-    config, fires, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, schedules, slots,
-    start, status, store_check, tail, why,
+use super::operation::{
+    Operation, Page, any_data, any_object, data, list, page_of, plain, snake_data, snake_page_of,
 };
+use super::paging::PARAMS;
+use super::{
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, run_list,
+    runs, schedules, slots, start, status, store_check, tail, why,
+};
+
+/// `method path, handler, operation id, scope, summary, more(…)…;`
+macro_rules! routes {
+    ($page:expr; $($method:ident $path:literal, $handler:path, $id:ident, $scope:literal, $about:literal
+        $(, $more:ident($($what:tt)*))*;)*) => {
+        $page$(.$method(
+            $path,
+            $handler,
+            Operation::new(stringify!($id), $scope, $about)$(.$more($($what)*))*,
+        ))*
+    };
+}
+
+/// The page.
+pub(super) fn page() -> Page {
+    let mut page = Page::new();
+    for add in [jobs_and_schedules, slot_pools_and_runs, the_daemon] {
+        page = add(page);
+    }
+    page
+}
+
+#[rustfmt::skip]
+fn jobs_and_schedules(page: Page) -> Page {
+    routes! { page;
+        get "/jobs", jobs::list, listJobs, "job:read", "All jobs, and what each does now.", shows(list::<jobs::JobView>);
+        get "/jobs/{job}", jobs::show, showJob, "job:read", "One job.", shows(plain::<jobs::JobView>), versioned();
+        post "/jobs/{job}/start", start::start, startJob, "job:write", "Starts a job by hand.",
+            fields(&start::FIELDS), shows(plain::<start::StartedNow>), accepts(plain::<start::StartQueued>);
+        post "/jobs/{job}/cancel", jobs::cancel, cancelJob, "job:write", "Ends all instances of a job, waiting ones too.",
+            shows(plain::<jobs::Cancelled>);
+        post "/jobs/{job}/pause", pauses::pause_job, pauseJob, "job:write", "Holds a job: it neither fires nor is admitted.",
+            fields(&pauses::FIELDS), shows(plain::<jobs::JobView>), versioned();
+        post "/jobs/{job}/resume", pauses::resume_job, resumeJob, "job:write", "Lifts the pause of a job.",
+            shows(plain::<jobs::JobView>), versioned();
+        get "/jobs/{job}/fires", fires::of_job, listFires, "job:read", "What became of the due moments of a job, newest first.",
+            query(&fires::QUERY), shows(list::<fires::FireView>);
+        get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",
+            query(&why::QUERY), shows(plain::<why::WhyView>);
+        get "/api/jobs", job_list::list, pageJobs, "job:read", "Jobs by pages, by name.",
+            query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<jobs::JobView>);
+        get "/api/jobs/{job}", job_list::show, getJob, "job:read", "One job, in the field names of `/api`.",
+            shows(snake_data::<jobs::JobView>), versioned();
+        get "/api/schedules", schedules::list, listSchedules, "job:read", "Schedules by pages, with their last and next fire.",
+            query(&schedules::FILTERS), query(&PARAMS), shows(page_of::<schedules::ScheduleView>);
+        post "/api/schedules:preview", schedules::preview_expression, previewSchedule, "job:read", "What an expression would do.",
+            fields(&schedules::PREVIEW), shows(any_data);
+        get "/api/schedules.ics", schedules::ics, calendar, "job:read", "The next fires of all jobs as a calendar.",
+            query(&schedules::ICS), sends("text/calendar");
+        get "/api/schedules/{job}/next", schedules::next, nextFires, "job:read", "The next fires of a job, in two zones.",
+            query(&schedules::NEXT), shows(any_data);
+        get "/api/schedules/{job}/fires", fires::of_schedule, pageFires, "job:read", "What became of the due moments of a job, by pages.",
+            query(&fires::FILTERS), query(&PARAMS), shows(page_of::<fires::FireView>);
+        get "/api/schedules/{job}/why", why::of_schedule, explainFire, "job:read", "Why a job did or did not run at a time.",
+            query(&why::QUERY), shows(data::<why::WhyView>);
+    }
+}
+
+#[rustfmt::skip]
+fn slot_pools_and_runs(page: Page) -> Page {
+    routes! { page;
+        get "/pools", slots::list, listPools, "slot:read", "All slot pools with their entries.",
+            query(&slots::QUERY), shows(list::<slots::PoolView>);
+        get "/pools/{pool}", slots::show, showPool, "slot:read", "One slot pool with its entries.",
+            query(&slots::QUERY), shows(plain::<slots::PoolView>), versioned();
+        post "/pools/{pool}/pause", pauses::pause_pool, pausePool, "slot:write", "Stops admission; running work goes on.",
+            fields(&pauses::FIELDS), shows(plain::<slots::PoolView>), versioned();
+        post "/pools/{pool}/resume", pauses::resume_pool, resumePool, "slot:write", "Lifts the pause of a slot pool.",
+            shows(plain::<slots::PoolView>), versioned();
+        get "/pools/{pool}/queue/{entry}", slots::show_entry, showEntry, "slot:read", "One slot entry, whatever its state.",
+            shows(plain::<slots::EntryView>);
+        post "/pools/{pool}/queue/{entry}/cancel", slots::cancel_entry, cancelEntry, "slot:write", "Cancels an entry that waits.",
+            shows(plain::<slots::CancelledEntry>);
+        get "/api/runs", run_list::list, listRuns, "run:read", "Runs by pages, newest first.",
+            query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
+        get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
+            shows(data::<runs::RunDetail>), versioned();
+        post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
+            fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
+        get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
+            query(&logs::QUERY), sends("text/plain");
+        get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
+            query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
+    }
+}
+
+#[rustfmt::skip]
+fn the_daemon(page: Page) -> Page {
+    routes! { page;
+        get "/api/status", status::show, showStatus, "system:read", "The state of the daemon, and whether all is well.",
+            shows(data::<status::StatusView>);
+        get "/api/config", config::show, showConfig, "system:read", "The configuration in force, without secrets.", shows(any_data);
+        post "/api/config:reload", config::reload, reloadConfig, "system:write", "Reads the configuration anew, or changes nothing.",
+            shows(data::<config::ReloadedView>);
+        get "/api/nodes", nodes::list, listNodes, "system:read", "Daemons that have used this state directory, by name.",
+            query(&PARAMS), shows(page_of::<nodes::NodeView>);
+        get "/api/store/check", store_check::run, checkStore, "system:read", "Checks every row and index of the store.",
+            shows(data::<store_check::CheckView>);
+        get "/api/openapi.json", openapi::show, showApi, "open", "This document.", shows(any_object), versioned();
+        get "/livez", health::live, isLive, "open", "200 while the loops turn.", shows(plain::<health::Standing>);
+        get "/readyz", health::ready, isReady, "open", "200 when work can be accepted and done.",
+            query(&health::QUERY), shows(plain::<health::Standing>);
+        get "/healthz", health::ready, isHealthy, "open", "The same as `/readyz`.",
+            query(&health::QUERY), shows(plain::<health::Standing>);
+        get "/version", health::version, showVersion, "open", "Name, version, commit and schema.", shows(plain::<health::Identity>);
+        get "/metrics", metrics::scrape, scrape, "metrics:read", "OpenMetrics text.", sends("application/openmetrics-text");
+    }
+}
 
 /// The whole face.
 pub fn router(app: App) -> Router {
-    let routes = Router::new()
-        // Jobs.
-        .route("/jobs", get(jobs::list))
-        .route("/jobs/{job}", get(jobs::show))
-        .route("/jobs/{job}/start", post(start::start))
-        .route("/jobs/{job}/cancel", post(jobs::cancel))
-        .route("/jobs/{job}/pause", post(pauses::pause_job))
-        .route("/jobs/{job}/resume", post(pauses::resume_job))
-        .route("/jobs/{job}/fires", get(fires::of_job))
-        .route("/jobs/{job}/why", get(why::of_job))
-        // Schedules.
-        .route("/api/schedules", get(schedules::list))
-        .route("/api/schedules/~preview", post(schedules::preview_expression))
-        .route("/api/schedules.ics", get(schedules::ics))
-        .route("/api/schedules/{job}/next", get(schedules::next))
-        .route("/api/schedules/{job}/fires", get(fires::of_schedule))
-        .route("/api/schedules/{job}/why", get(why::of_schedule))
-        // Slot pools.
-        .route("/pools", get(slots::list))
-        .route("/pools/{pool}", get(slots::show))
-        .route("/pools/{pool}/pause", post(pauses::pause_pool))
-        .route("/pools/{pool}/resume", post(pauses::resume_pool))
-        .route("/pools/{pool}/queue/{entry}", get(slots::show_entry))
-        .route("/pools/{pool}/queue/{entry}/cancel", post(slots::cancel_entry))
-        // Runs.
-        .route("/api/runs", get(run_list::list))
-        .route("/api/runs/{run}", get(runs::show))
-        .route("/api/runs/{run}/~cancel", post(runs::cancel))
-        .route(
-            "/api/runs/{run}/steps/{step}/attempts/{attempt}/log",
-            get(logs::read),
-        )
-        .route(
-            "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail",
-            get(tail::follow),
-        )
-        // The daemon.
-        .route("/api/status", get(status::show))
-        .route("/api/config", get(config::show))
-        .route("/api/config/~reload", post(config::reload))
-        .route("/api/nodes", get(nodes::list))
-        .route("/api/store/check", get(store_check::run))
-        .route("/livez", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/healthz", get(health::ready))
-        .route("/version", get(health::version))
-        .route("/metrics", get(metrics::scrape));
-    let routes = routes
+    let routes = page()
+        .router
         .route_layer(from_fn(front::note_route))
         .fallback(async || Problem::not_found("there is nothing at this path"))
         .method_not_allowed_fallback(async || {

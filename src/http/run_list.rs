@@ -1,21 +1,22 @@
-//! `GET /api/runs`: runs by pages, newest first. A cursor is a place in a key range, bound to the filter it came from.
+//! `GET /api/runs`: runs by pages, newest first.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
-use super::input;
+use super::paging::{self, Page, Paging};
+use super::param::{Kind, Param};
 use super::runs::{self, RunView, Waiting};
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
 use crate::store::keys::Key;
 use crate::store::tables::{JOB_RUNS, RUNS};
 use crate::store::{ReadTx, Rows, StoreError};
-use crate::words::ids::{self, EntryId, RunId, TenantId, digest_of_parts};
-use crate::words::limits;
+use crate::words::ids::{RunId, TenantId};
 use crate::words::names::JobName;
 use crate::words::time::Millis;
 
@@ -31,110 +32,79 @@ const STATES: &[&str] = &[
     "skipped",
 ];
 
-#[derive(Debug, Serialize)]
-pub(super) struct RunPage {
-    data: Vec<Listed>,
-    pagination: Pagination,
-}
-
-#[derive(Debug, Serialize)]
-struct Pagination {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
-}
+/// The filters of this list.
+pub(super) const FILTERS: [Param; 2] = [
+    Param::filter("job", Kind::Text, "Runs of this job."),
+    Param::filter("state", Kind::OneOf(STATES), "Runs in this state."),
+];
 
 /// A run that cannot be read is listed as such and hides no other.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
-enum Listed {
+pub(super) enum Listed {
     Run(Box<ListedRun>),
     Unreadable { id: String, state: &'static str },
 }
 
 /// A run, and why it waits.
-#[derive(Debug, Serialize)]
-struct ListedRun {
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ListedRun {
     #[serde(flatten)]
     run: RunView,
     waiting_reason: Option<Waiting>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Filter {
-    job: Option<JobName>,
+    jobs: Vec<JobName>,
     states: Vec<String>,
+    paging: Paging,
 }
 
 impl Filter {
     fn of(pairs: &[(String, String)]) -> Result<Filter, Problem> {
-        let job = input::last(pairs, "job").map(JobName::new).transpose();
-        let job = job.map_err(|error| Problem::unreadable(format!("`job`: {error}")))?;
-        let mut states: Vec<String> = pairs
+        let (names, states) = (paging::values(pairs, "job"), paging::values(pairs, "state"));
+        let jobs = names
             .iter()
-            .filter(|(name, _)| name == "state")
-            .map(|(_, value)| value.clone())
+            .map(|name| JobName::new(name))
+            .collect::<Result<_, _>>();
+        let jobs = jobs.map_err(|error| Problem::unreadable(format!("`job`: {error}")))?;
+        if states.iter().any(|state| !STATES.contains(&state.as_str())) {
+            let words = STATES.join(", ");
+            return Err(Problem::unreadable(format!("`state` must be one of {words}")));
+        }
+        let filter = names.into_iter().map(|name| ("job", name));
+        let filter: Vec<_> = filter
+            .chain(states.iter().map(|state| ("state", state.clone())))
             .collect();
-        states.sort_unstable();
-        states.dedup();
-        match states.iter().find(|state| !STATES.contains(&state.as_str())) {
-            Some(_) => Err(Problem::unreadable(format!(
-                "`state` must be one of {}",
-                STATES.join(", ")
-            ))),
-            None => Ok(Filter { job, states }),
-        }
-    }
-
-    fn digest(&self) -> [u8; 16] {
-        let mut parts = vec!["runs", self.job.as_ref().map_or("", JobName::as_str)];
-        parts.extend(self.states.iter().map(String::as_str));
-        digest_of_parts(&parts)
-    }
-
-    fn cursor(&self, last: RunId) -> String {
-        ids::hex(&last.0) + &ids::hex(&self.digest()[..4])
-    }
-
-    fn place(&self, cursor: &str) -> Result<RunId, Problem> {
-        let (id, digest) = cursor.split_at_checked(32).unwrap_or_default();
-        let id = id
-            .parse::<EntryId>()
-            .map_err(|_| Problem::unreadable("`cursor` is not one of this list"))?;
-        if digest != ids::hex(&self.digest()[..4]) {
-            return Err(Problem::unreadable("`cursor` belongs to another filter"));
-        }
-        Ok(RunId(id.0))
+        Ok(Filter {
+            jobs,
+            paging: Paging::of(pairs, "runs", &filter, false)?,
+            states,
+        })
     }
 
     fn matches(&self, run: &Run) -> bool {
-        let job = self.job.as_ref().is_none_or(|job| *job == run.definition);
+        let job = self.jobs.is_empty() || self.jobs.contains(&run.definition);
         job && (self.states.is_empty() || self.states.iter().any(|state| state == run.state.word()))
     }
 }
 
 /// Runs by pages.
-pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<RunPage>, Problem> {
-    let known = [
-        "job",
-        "state",
-        "page_size",
-        "cursor",
-        "pagination.page_size",
-        "pagination.cursor",
-    ];
-    let mut pairs = input::query(&uri, &known)?;
-    for (name, _) in &mut pairs {
-        if let Some(short) = name.strip_prefix("pagination.") {
-            *name = short.to_owned();
-        }
-    }
+pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<Listed>>, Problem> {
+    let pairs = paging::query(&uri, &FILTERS)?;
     let filter = Filter::of(&pairs)?;
-    let size = input::number(&pairs, "page_size", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_DEFAULT);
-    let before = input::last(&pairs, "cursor")
-        .map(|cursor| filter.place(cursor))
-        .transpose()?;
+    let after = match &filter.paging.after {
+        None => None,
+        Some(key) => {
+            let id = <[u8; 16]>::try_from(key.as_slice());
+            Some(RunId(id.map_err(|_| {
+                Problem::unreadable("`pagination.cursor` is not one of this list")
+            })?))
+        }
+    };
     let (book, now) = (app.engine.book(), app.engine.now().wall);
-    let read = move |tx: &mut ReadTx| page(tx, (&book, now), &filter, before, size);
+    let read = move |tx: &mut ReadTx| page(tx, (&book, now), &filter, after);
     Ok(Json(app.engine.read(read).await?))
 }
 
@@ -142,24 +112,20 @@ fn page(
     rows: &mut impl Rows,
     (book, now): (&Book, Millis),
     filter: &Filter,
-    mut before: Option<RunId>,
-    size: usize,
-) -> Result<RunPage, StoreError> {
+    mut after: Option<RunId>,
+) -> Result<Page<Listed>, StoreError> {
+    let paging = &filter.paging;
     let mut data = Vec::new();
     let mut scanned = 0;
     loop {
-        let chunk = chunk(rows, filter.job.as_ref(), before, size + 1)?;
-        let is_last = chunk.len() <= size;
+        let chunk = chunk(rows, filter, after)?;
+        let is_last = chunk.len() <= paging.size;
         for (id, run) in chunk {
-            if data.len() == size || scanned == SCANNED_MAX {
-                let next_cursor = before.map(|last| filter.cursor(last));
-                return Ok(RunPage {
-                    data,
-                    pagination: Pagination { next_cursor },
-                });
+            if data.len() == paging.size || scanned == SCANNED_MAX {
+                return Ok(paging.page(data, after.as_ref().map(|last| &last.0[..])));
             }
             scanned += 1;
-            before = Some(id);
+            after = Some(id);
             match run {
                 Some(run) if filter.matches(&run) => data.push(Listed::Run(Box::new(ListedRun {
                     run: RunView::of(&run),
@@ -176,32 +142,39 @@ fn page(
             }
         }
         if is_last {
-            return Ok(RunPage {
-                data,
-                pagination: Pagination { next_cursor: None },
-            });
+            return Ok(paging.page(data, None));
         }
     }
 }
 
-/// The next runs in the order of the list; `None` for one that cannot be read.
+/// The next runs in the order of the list; `None` for one that cannot be read. Runs of one job are read through its own
+/// index, of several out of all.
 fn chunk(
     rows: &mut impl Rows,
-    job: Option<&JobName>,
-    before: Option<RunId>,
-    limit: usize,
+    filter: &Filter,
+    after: Option<RunId>,
 ) -> Result<Vec<(RunId, Option<Run>)>, StoreError> {
-    let Some(job) = job else {
-        let before = before.map(|id| (TENANT, id).encode());
-        let found = rows.scan_each_back(&RUNS, &(TENANT,), before.as_deref(), limit)?;
+    let (limit, ascending) = (filter.paging.size + 1, filter.paging.ascending);
+    let [job] = filter.jobs.as_slice() else {
+        let after = after.map(|id| (TENANT, id).encode());
+        let found = if ascending {
+            rows.scan_each(&RUNS, &(TENANT,), after.as_deref(), limit)?
+        } else {
+            rows.scan_each_back(&RUNS, &(TENANT,), after.as_deref(), limit)?
+        };
         let listed = found.into_iter().filter_map(|each| match each.row {
             Ok(((_, id), run)) => Some((id, Some(run))),
             Err(_) => <(TenantId, RunId)>::decode(&each.key).map(|(_, id)| (id, None)),
         });
         return Ok(listed.collect());
     };
-    let before = before.map(|id| (TENANT, job.clone(), id));
-    let found = rows.scan_back(&JOB_RUNS, &(TENANT, job.clone()), before.as_ref(), limit)?;
+    let after = after.map(|id| (TENANT, job.clone(), id));
+    let prefix = (TENANT, job.clone());
+    let found = if ascending {
+        rows.scan(&JOB_RUNS, &prefix, after.as_ref(), limit)?
+    } else {
+        rows.scan_back(&JOB_RUNS, &prefix, after.as_ref(), limit)?
+    };
     let mut listed = Vec::with_capacity(found.len());
     for ((_, _, id), _) in found {
         match rows.get(&RUNS, &(TENANT, id)) {

@@ -1,18 +1,23 @@
 //! `/api/runs/{run}`: a run with its steps, its attempts, and what it waits for; and its cancel.
 
-use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
-use super::{head, slots};
+use super::once::{self, Once};
+use super::{head, slots, version};
 use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
+use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
@@ -31,7 +36,7 @@ pub(super) struct Data<T> {
 }
 
 /// The header of a run on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunView {
     id: String,
     job: String,
@@ -46,7 +51,7 @@ pub(super) struct RunView {
     record_version: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum TriggerView {
     Schedule {
@@ -95,7 +100,7 @@ impl RunView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RunDetail {
     #[serde(flatten)]
     run: RunView,
@@ -107,7 +112,7 @@ pub(super) struct RunDetail {
 }
 
 /// One report of the run.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ReportView {
     id: String,
     /// The key that asked for it, like `onFailure`.
@@ -153,7 +158,7 @@ impl ReportView {
 }
 
 /// Why a run does not go on right now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
@@ -164,7 +169,7 @@ pub(super) struct Waiting {
     position: Option<usize>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct StepView {
     #[serde(rename = "ref")]
     step: String,
@@ -179,7 +184,7 @@ struct StepView {
     attempts: Vec<AttemptView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct AttemptView {
     number: u32,
     fence: u64,
@@ -193,7 +198,7 @@ struct AttemptView {
     log_bytes: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LiveView {
     number: u32,
     fence: u64,
@@ -204,7 +209,7 @@ struct LiveView {
     ending: Option<EndingView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct EndingView {
     cause: &'static str,
     at: String,
@@ -252,25 +257,32 @@ pub(super) fn not_found(text: &str) -> Problem {
     Problem::not_found(format!("run '{shown}' not found"))
 }
 
-/// One run.
+/// One run. Its version describes it whole once it has ended and everybody is told; before that, its place in a queue, the
+/// lease of its claim and the tries of its reports move without a new one, so it is always shown.
 pub(super) async fn show(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<RunDetail>>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
-    found
-        .map(|data| Json(Data { data }))
-        .ok_or_else(|| not_found(&text))
+    let (record_version, rests, data) = found.ok_or_else(|| not_found(&text))?;
+    let view = Data { data };
+    Ok(if rests {
+        version::with_version(&headers, record_version, view)
+    } else {
+        version::moving(record_version, view)
+    })
 }
 
+/// The version of a run, whether it describes it whole, and all that is shown of it.
 fn detail(
     rows: &mut impl Rows,
     book: &Book,
     id: RunId,
     now: Millis,
-) -> Result<Option<RunDetail>, StoreError> {
+) -> Result<Option<(u64, bool, RunDetail)>, StoreError> {
     let Some(run) = runs::by_id(rows, id)? else {
         return Ok(None);
     };
@@ -283,13 +295,18 @@ fn detail(
     }
     let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
-    Ok(Some(RunDetail {
+    let detail = RunDetail {
         run: RunView::of(&run),
         poisoned,
         waiting_reason,
         steps,
         reports: reports.iter().map(ReportView::of).collect(),
-    }))
+    };
+    let told = reports
+        .iter()
+        .all(|report| !matches!(report.state, EffectState::Waiting { .. }));
+    let rests = run.state.is_terminal() && told;
+    Ok(Some((run.record_version, rests, detail)))
 }
 
 fn step_view(
@@ -321,7 +338,13 @@ fn step_view(
         deaths: state.deaths,
         retry_at: match &state.phase {
             StepPhase::Retrying { due, .. } => Some(due.to_string()),
-            _ => None,
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Succeeded { .. }
+            | StepPhase::Failed { .. }
+            | StepPhase::Skipped { .. }
+            | StepPhase::Cancelled { .. } => None,
         },
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
@@ -451,7 +474,7 @@ fn code_of(blocked: BlockedBy) -> &'static str {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CancelledRun {
     id: String,
     /// `cancelled`, or `ending` while its process is being ended.
@@ -462,22 +485,34 @@ pub(super) struct CancelledRun {
 pub(super) async fn cancel(
     State(app): State<App>,
     Path(text): Path<String>,
-) -> Result<Json<Data<CancelledRun>>, Problem> {
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
     let id = id_of(&text)?;
-    let state = match desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned()).await? {
+    let once = once.expecting(&body)?;
+    let asked = once.ask_at(
+        move |tx| Ok(runs::by_id(tx, id)?.map(|run| run.record_version.to_string())),
+        move |_, outcome: &RunCancelled| Ok(cancel_answer(id, outcome)),
+    );
+    let told = desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned(), asked).await?;
+    once::respond(told, |outcome| match outcome {
+        RunCancelled::AlreadyEnded(state) => {
+            Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
+        }
+        RunCancelled::NotFound => not_found(&text),
+        RunCancelled::Ended | RunCancelled::Ending(_) => unreachable!("a cancelled run has an answer"),
+    })
+}
+
+fn cancel_answer(id: RunId, outcome: &RunCancelled) -> Option<Answer> {
+    let state = match outcome {
         RunCancelled::Ended => "cancelled",
         RunCancelled::Ending(_) => "ending",
-        RunCancelled::AlreadyEnded(state) => {
-            return Err(
-                Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)
-            );
-        }
-        RunCancelled::NotFound => return Err(not_found(&text)),
+        RunCancelled::AlreadyEnded(_) | RunCancelled::NotFound => return None,
     };
-    Ok(Json(Data {
-        data: CancelledRun {
-            id: id.to_string(),
-            state,
-        },
-    }))
+    let data = CancelledRun {
+        id: id.to_string(),
+        state,
+    };
+    Some(once::ok(&Data { data }))
 }

@@ -1,5 +1,6 @@
 //! Schedules over HTTP: what became of fires, why, what comes, and the calendar.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -252,7 +253,7 @@ async fn why_judges_by_the_schedule_in_force_then() {
     ] {
         set_clock(&face, at(time));
         let definition = written(text, enabled);
-        face.change(move |tx| publish::publish(tx, std::slice::from_ref(&definition), &Default::default()))
+        face.change(move |tx| publish::publish(tx, std::slice::from_ref(&definition), &BTreeMap::new()))
             .await;
     }
     schedule(&face, "free", "0 9 * * *", "UTC");

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::calendar::{self, Event};
 use super::error::{FieldFault, Problem};
 use super::fires::{self, FireView};
+use super::once::Harmless;
+use super::paging::{self, Page, Paging};
+use super::param::{Kind, Param};
 use super::pauses::PauseView;
 use super::runs::Data;
 use super::why::{self, MomentView};
@@ -41,8 +45,9 @@ const EVENTS_DEFAULT: usize = 20;
 const EVENTS_MAX: usize = 5_000;
 
 /// A schedule in the list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ScheduleView {
+    #[schema(value_type = String)]
     name: JobName,
     expression: String,
     description: String,
@@ -56,28 +61,40 @@ pub(super) struct ScheduleView {
     overdue_since: Option<MomentView>,
 }
 
-/// All jobs that have a schedule, by name.
-pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Data<Vec<ScheduleView>>>, Problem> {
-    let pairs = input::query(&uri, &["overdue"])?;
-    let only = match input::last(&pairs, "overdue") {
-        None => None,
-        Some("true") => Some(true),
-        Some("false") => Some(false),
-        Some(_) => return Err(Problem::unreadable("`overdue` must be true or false")),
-    };
+/// The filters of the list.
+pub(super) const FILTERS: [Param; 1] = [Param::query(
+    "overdue",
+    Kind::Flag,
+    "Schedules of which a due moment is owed, or those of which none is.",
+)];
+
+/// Jobs that have a schedule, by name.
+pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<ScheduleView>>, Problem> {
+    let pairs = paging::query(&uri, &FILTERS)?;
+    let only = input::flag(&pairs, "overdue")?;
+    let filter = only.map(|only| ("overdue", only.to_string()));
+    let paging = Paging::of(&pairs, "schedules", filter.as_slice(), true)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let read = move |tx: &mut crate::store::ReadTx| {
-        let mut found = Vec::new();
-        for (name, job) in &book.jobs {
-            if let Some(schedule) = &job.schedule {
-                found.push(view(tx, name, job, schedule, now)?);
+        let mut data: Vec<ScheduleView> = Vec::new();
+        let mut more = false;
+        for name in paging::all_after(book.jobs.keys(), &paging) {
+            let job = &book.jobs[name];
+            let Some(schedule) = &job.schedule else { continue };
+            let view = view(tx, name, job, schedule, now)?;
+            if only.is_some_and(|only| only != view.overdue) {
+                continue;
             }
+            if data.len() == paging.size {
+                more = true;
+                break;
+            }
+            data.push(view);
         }
-        found.retain(|view| only.is_none_or(|only| only == view.overdue));
-        Ok(found)
+        let last = data.last().filter(|_| more).map(|view| view.name.to_string());
+        Ok(paging.page(data, last.as_deref().map(str::as_bytes)))
     };
-    let data = app.engine.read(read).await?;
-    Ok(Json(Data { data }))
+    Ok(Json(app.engine.read(read).await?))
 }
 
 fn view(
@@ -113,6 +130,17 @@ fn view(
     })
 }
 
+/// What can be asked of the next fires.
+pub(super) const NEXT: [Param; 3] = [
+    Param::query("count", Kind::Integer, "Fires shown, 1 to 500 (5)."),
+    Param::query("second_timezone", Kind::Zone, "The second clock (UTC)."),
+    Param::query(
+        "from",
+        Kind::Text,
+        "The first moment that is looked at, instead of now.",
+    ),
+];
+
 /// The next fires of a job, as a preview of its expression would show them.
 pub(super) async fn next(
     State(app): State<App>,
@@ -120,7 +148,7 @@ pub(super) async fn next(
     uri: Uri,
 ) -> Result<Json<Data<Preview>>, Problem> {
     let known = jobs::find(&app.engine.book(), &name)?;
-    let pairs = input::query(&uri, &["count", "second_timezone", "from"])?;
+    let pairs = input::query(&uri, &NEXT)?;
     let count = input::number(&pairs, "count", 1, limits::PAGE_MAX)?.unwrap_or(NEXT_DEFAULT);
     let second = input::last(&pairs, "second_timezone").unwrap_or("UTC");
     let second = ZoneClock::named(second)
@@ -157,23 +185,36 @@ fn p90(mut lengths: Vec<u64>) -> Option<u64> {
     lengths.get(rank.checked_sub(1)?).copied()
 }
 
-const PREVIEW_FIELDS: &[&str] = &[
-    "expression",
-    "timezone",
-    "second_timezone",
-    "seconds",
-    "day_match",
-    "count",
-    "from",
-    "name",
+/// The fields of a preview.
+pub(super) const PREVIEW: [Param; 8] = [
+    Param::query("expression", Kind::Text, "The schedule, as `30 2 * * *`.").needed(),
+    Param::query("timezone", Kind::Zone, "Its clock (UTC)."),
+    Param::query(
+        "second_timezone",
+        Kind::Zone,
+        "The second clock that the fires are shown on (UTC).",
+    ),
+    Param::query("seconds", Kind::Flag, "The first field is that of the seconds."),
+    Param::query(
+        "day_match",
+        Kind::OneOf(&["or", "and"]),
+        "Whether a day must match one or both of the day fields.",
+    ),
+    Param::query("count", Kind::Integer, "Fires shown, 1 to 500 (5)."),
+    Param::query(
+        "from",
+        Kind::Text,
+        "The first moment that is looked at, instead of now.",
+    ),
+    Param::query("name", Kind::Text, "The job whose name `H` is spread by."),
 ];
 
 /// What an expression would do. Changes nothing; a POST because an expression is no path.
 pub(super) async fn preview_expression(
     State(app): State<App>,
     body: Bytes,
-) -> Result<Json<Data<Preview>>, Problem> {
-    let (fields, faults) = input::object(&body, PREVIEW_FIELDS)?;
+) -> Result<(Extension<Harmless>, Json<Data<Preview>>), Problem> {
+    let (fields, faults) = input::object(&body, &PREVIEW)?;
     let mut reading = Reading { fields, faults };
     let expression = reading.text("expression");
     if expression.is_none() && !reading.is_at_fault("expression") {
@@ -224,7 +265,7 @@ pub(super) async fn preview_expression(
         return Err(Problem::invalid(reading.faults));
     }
     let data = preview(&schedule, &second, from, count, None);
-    Ok(Json(Data { data }))
+    Ok((Extension(Harmless), Json(Data { data })))
 }
 
 /// The fields of a body, and what is wrong with them.
@@ -308,9 +349,15 @@ impl Reading {
     }
 }
 
+/// What can be asked of the calendar.
+pub(super) const ICS: [Param; 2] = [
+    Param::filter("job", Kind::Text, "Fires of this job."),
+    Param::query("count", Kind::Integer, "Fires of each job, 1 to 500 (20)."),
+];
+
 /// The next fires of all jobs as a calendar.
 pub(super) async fn ics(State(app): State<App>, uri: Uri) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &["job", "count"])?;
+    let pairs = input::query(&uri, &ICS)?;
     let count = input::number(&pairs, "count", 1, limits::PAGE_MAX)?.unwrap_or(EVENTS_DEFAULT);
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let named: Vec<&str> = pairs

@@ -1,15 +1,21 @@
 //! `/pools`: capacity, queue and history of each slot pool, from a snapshot that waits for no writer.
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::Uri;
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
 use super::head::{self, Blocked, Head};
 use super::input;
+use super::once::{self, Once};
+use super::param::{Kind, Param};
 use super::pauses::PauseView;
+use super::version;
 use crate::domain::slots::admission::BEHIND;
 use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryState, SlotEntry};
@@ -37,9 +43,10 @@ pub(super) fn find(book: &Book, name: &str) -> Result<SlotPoolName, Problem> {
 }
 
 /// A slot pool on the wire.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PoolView {
+    #[schema(value_type = String)]
     name: SlotPoolName,
     slots: u32,
     configured_slots: u32,
@@ -56,7 +63,7 @@ pub(super) struct PoolView {
 }
 
 /// An entry on the wire. Secrets of its owner and payloads are never part of it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntryView {
     id: String,
@@ -80,7 +87,7 @@ pub(super) struct EntryView {
     claim: Option<ClaimView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ClaimView {
     node: String,
@@ -137,16 +144,30 @@ impl EntryView {
     }
 }
 
+/// What can be asked of a slot pool's view.
+pub(super) const QUERY: [Param; 2] = [
+    Param::query(
+        "entries",
+        Kind::OneOf(&["all", "none"]),
+        "`none` leaves the entries out.",
+    ),
+    Param::query(
+        "limit",
+        Kind::Integer,
+        "Queued entries shown, 1 to 10000 (200); `queued` always counts all.",
+    ),
+];
+
 /// Which entries are shown.
 #[derive(Debug, Clone, Copy)]
-enum Shown {
+pub(super) enum Shown {
     None,
     Queued(usize),
 }
 
 impl Shown {
     fn of(uri: &Uri) -> Result<Shown, Problem> {
-        let pairs = input::query(uri, &["entries", "limit"])?;
+        let pairs = input::query(uri, &QUERY)?;
         let limit = input::number(&pairs, "limit", 1, limits::SLOTS_MAX as usize)?;
         match input::last(&pairs, "entries") {
             Some("none") => Ok(Shown::None),
@@ -168,22 +189,44 @@ pub(super) async fn show(
     State(app): State<App>,
     Path(name): Path<String>,
     uri: Uri,
-) -> Result<Json<PoolView>, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let work = async {
         let pool = find(&app.engine.book(), &name)?;
         let shown = Shown::of(&uri)?;
-        first(read(&app, vec![pool], shown).await?)
+        if app.unreadable.now().contains_key(&pool) {
+            return Err(Problem::unavailable());
+        }
+        let for_read = app.clone();
+        let seen = app
+            .engine
+            .read(move |tx| look(tx, &for_read, &pool, shown))
+            .await?;
+        Ok(version::tagged(&headers, &seen.version, seen.view))
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
 }
 
-/// The view of one slot pool.
-pub(super) async fn one(app: &App, name: SlotPoolName, queued_max: usize) -> Result<PoolView, Problem> {
-    first(read(app, vec![name], Shown::Queued(queued_max)).await?)
+/// A slot pool as one snapshot has it.
+#[derive(Debug)]
+pub(super) struct Seen {
+    pub(super) view: PoolView,
+    pub(super) version: String,
 }
 
-fn first(views: Vec<PoolView>) -> Result<PoolView, Problem> {
-    views.into_iter().next().ok_or_else(Problem::unavailable)
+/// What `rows` say about one slot pool.
+pub(super) fn look(
+    rows: &mut impl Rows,
+    app: &App,
+    name: &SlotPoolName,
+    shown: Shown,
+) -> Result<Seen, StoreError> {
+    let (book, now) = (app.engine.book(), app.engine.now().wall);
+    let view = view(rows, app, &book, name, shown, now)?;
+    let pause = serde_json::to_string(&view.paused).expect("a pause is plain data");
+    let numbers = format!("{} {} {}", view.slots, view.configured_slots, view.max_queued);
+    let version = version::of_parts(&["pool", &numbers, &pause]);
+    Ok(Seen { view, version })
 }
 
 async fn read(app: &App, names: Vec<SlotPoolName>, shown: Shown) -> Result<Vec<PoolView>, Problem> {
@@ -339,7 +382,7 @@ pub(super) fn place_of(rows: &mut impl Rows, entry: &SlotEntry) -> Result<usize,
         .unwrap_or(waiting.len()))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CancelledEntry {
     id: String,
     state: &'static str,
@@ -349,21 +392,31 @@ pub(super) struct CancelledEntry {
 pub(super) async fn cancel_entry(
     State(app): State<App>,
     Path((name, key)): Path<(String, String)>,
-) -> Result<Json<CancelledEntry>, Problem> {
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
     let work = async {
+        input::no_fields(&body)?;
         let missing = || Problem::forbidden_by_state(ENTRY_NOT_FOUND);
         let pool = SlotPoolName::new(&name).map_err(|_| missing())?;
         let id: EntryId = key.parse().map_err(|_| missing())?;
-        match desk::cancel_entry(&app.engine, pool, id).await? {
-            EntryCancelled::Cancelled => Ok(CancelledEntry {
-                id: key.clone(),
-                state: "cancelled",
-            }),
-            EntryCancelled::NotWaiting => Err(Problem::forbidden_by_state(
-                "only waiting entries can be cancelled",
-            )),
-            EntryCancelled::NotFound => Err(missing()),
-        }
+        let asked = once.ask(move |_, outcome| {
+            Ok(match outcome {
+                EntryCancelled::Cancelled => Some(once::ok(&CancelledEntry {
+                    id: key.clone(),
+                    state: "cancelled",
+                })),
+                EntryCancelled::NotWaiting | EntryCancelled::NotFound => None,
+            })
+        });
+        let told = desk::cancel_entry(&app.engine, pool, id, asked).await?;
+        once::respond(told, |outcome| match outcome {
+            EntryCancelled::NotWaiting => {
+                Problem::forbidden_by_state("only waiting entries can be cancelled")
+            }
+            EntryCancelled::NotFound => missing(),
+            EntryCancelled::Cancelled => unreachable!("a cancelled entry has an answer"),
+        })
     };
-    work.await.map(Json).map_err(Problem::with_sentence)
+    work.await.map_err(Problem::with_sentence)
 }

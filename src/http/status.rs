@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::{App, VERSION};
 use super::config::ConfigurationView;
@@ -27,7 +28,7 @@ const DAY_MS: u64 = 24 * 3_600_000;
 const SCANNED_MAX: usize = 5_000;
 const NEXT_FIRES_MAX: usize = 10;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StatusView {
     version: &'static str,
     node: String,
@@ -50,7 +51,7 @@ pub(super) struct StatusView {
     store: StoreView,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct NodeSummary {
     name: String,
     /// `live`, or `gone` when nobody holds its lock.
@@ -58,7 +59,7 @@ struct NodeSummary {
     last_seen: String,
 }
 
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, ToSchema)]
 struct Counts {
     running: usize,
     waiting: u64,
@@ -67,7 +68,7 @@ struct Counts {
     failed_is_lower_bound: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoisonedView {
     run_id: String,
     job: String,
@@ -76,7 +77,7 @@ struct PoisonedView {
 }
 
 /// A job and the first of its passed limits.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct LateJob {
     job: String,
     since: String,
@@ -84,30 +85,37 @@ struct LateJob {
 }
 
 /// `slots` and what follows are absent when the slot pool cannot be read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoolSummary {
     name: String,
     readable: bool,
     #[serde(flatten)]
+    #[schema(value_type = PoolNumbers)]
     numbers: Option<PoolNumbers>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PoolNumbers {
+    #[schema(required = false)]
     slots: u32,
+    #[schema(required = false)]
     used: u32,
+    #[schema(required = false)]
     queued: u64,
+    #[schema(required = false)]
     paused: bool,
+    #[schema(required = false)]
     draining: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = NextFire)]
 struct FireView {
     job: String,
     at: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct StoreView {
     commits: u64,
     changes: u64,
@@ -242,7 +250,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         counts,
         poisoned: poisoned.collect(),
         pools,
-        nodes: nodes::all(rows)?,
+        nodes: nodes::all(rows)?.into_iter().collect(),
     })
 }
 

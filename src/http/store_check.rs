@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
@@ -12,7 +13,8 @@ use crate::store::check;
 /// Findings shown; a store that is this bad needs no longer list.
 const FINDINGS_MAX: usize = 100;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StoreCheck)]
 pub(super) struct CheckView {
     clean: bool,
     findings: Vec<String>,

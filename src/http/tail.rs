@@ -19,6 +19,7 @@ use super::app::App;
 use super::error::Problem;
 use super::input;
 use super::logs::{self, Log, LogPath};
+use super::param::{Kind, Param};
 
 /// Bytes of one event.
 const PIECE_MAX: u64 = 64 << 10;
@@ -62,6 +63,20 @@ struct Follower {
     _seat: Seat,
 }
 
+/// What can be asked of a tail.
+pub(super) const QUERY: [Param; 2] = [
+    Param::query(
+        "offset",
+        Kind::Integer,
+        "Where to begin; a negative one counts from the end. `Last-Event-ID` wins.",
+    ),
+    Param::query(
+        "fence",
+        Kind::Integer,
+        "The log of this claim of the attempt, not of its newest.",
+    ),
+];
+
 /// Follows a log until its attempt has ended and everything is sent.
 pub(super) async fn follow(
     State(app): State<App>,
@@ -69,7 +84,7 @@ pub(super) async fn follow(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &["offset", "fence"])?;
+    let pairs = input::query(&uri, &QUERY)?;
     let asked = input::number(&pairs, "offset", i64::MIN, i64::MAX)?.unwrap_or(0);
     let resumed = match headers
         .get("last-event-id")

@@ -4,11 +4,13 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::app::App;
 use super::error::Problem;
 use super::fires::{self, FireRun};
 use super::jobs::{self, Known};
+use super::param::{Kind, Param};
 use super::runs::Data;
 use super::{input, nodes};
 use crate::daemon;
@@ -25,8 +27,16 @@ use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
+/// What is asked.
+pub(super) const QUERY: [Param; 1] = [Param::query(
+    "at",
+    Kind::Text,
+    "The time that is asked about: an instant, or a local time on the clock of the schedule.",
+)
+.needed()];
+
 /// The answer on the wire. The names are single words, so both spellings of the API are the same.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct WhyView {
     job: String,
     /// As it was asked.
@@ -43,7 +53,7 @@ pub(super) struct WhyView {
 }
 
 /// A moment of a schedule on two clocks.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MomentView {
     instant: String,
     local: String,
@@ -94,7 +104,7 @@ pub(super) async fn of_schedule(
 
 async fn answer(app: &App, name: &str, uri: &Uri) -> Result<WhyView, Problem> {
     let known = jobs::find(&app.engine.book(), name)?;
-    let pairs = input::query(uri, &["at"])?;
+    let pairs = input::query(uri, &QUERY)?;
     let asked = input::last(&pairs, "at").ok_or_else(|| {
         Problem::unreadable(format!(
             "`at` is missing: the time that is asked about; {MOMENT_FORMS}"

@@ -45,6 +45,8 @@ pub const FEED_AGE_MS: u64 = 3_600_000;
 pub const IDEMPOTENCY_AGE_MS: u64 = 24 * 3_600_000;
 /// Length of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+/// Bytes of an answer that is kept under an idempotency key: a day's worth of them must fit the disk.
+pub const REMEMBERED_BYTES_MAX: usize = 256 << 10;
 /// Skipped fires kept in memory while the store is down; beyond it a count for each job and reason.
 pub const SKIPPED_IN_MEMORY_MAX: usize = 10_000;
 

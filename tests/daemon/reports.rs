@@ -380,7 +380,7 @@ fn a_job_that_is_late_is_shown_everywhere_and_told_once() {
     let receiver = Receiver::new(Answer::Status(200));
     let place = place_with(
         &receiver,
-        "jobs:\n  - name: slow\n    command: sleep 300\n    killTimeout: 1\n    sla: {maxRuntime: 1s}\n    \
+        "state: {lowDiskBytes: 0}\njobs:\n  - name: slow\n    command: sleep 300\n    killTimeout: 1\n    sla: {maxRuntime: 1s}\n    \
          onLate: {report: {webhook: {url: HOOK, body: '{\"content\": \"${text}\"}'}}}\n",
     );
     let daemon = Builder::at(&place).start();

@@ -28,7 +28,7 @@ mod receiver;
 mod stream;
 mod wait;
 
-pub(crate) use cli::{Answered, ductor, ductor_with_input};
+pub(crate) use cli::{Answered, command, ductor, ductor_with_input};
 pub(crate) use daemon::{Builder, Daemon, Refused, check_store_with_doctor};
 pub(crate) use http::{Client, Response};
 pub(crate) use output::Output;

@@ -216,7 +216,6 @@ pub fn begin(
         entry: EntryId::of_parts(&["catchup", name.as_str(), &instant.to_string(), node]),
         retries: false,
         boot: None,
-        remember: None,
         rules: *rules,
     };
     let (refused, pause) = match start::begin(tx, book, &wish)? {

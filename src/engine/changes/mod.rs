@@ -18,6 +18,7 @@ pub mod nodes;
 pub mod outdated;
 pub mod pause;
 pub mod publish;
+pub mod remember;
 pub mod renew;
 pub mod report;
 pub mod retire;

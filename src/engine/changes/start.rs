@@ -6,11 +6,9 @@ use crate::domain::workflow::definition::{ConcurrencyPolicy, SlotDemand};
 use crate::domain::workflow::run::{RetryRight, Run, RunState, StepPhase, StepState, Trigger};
 use crate::engine::book::{Book, BookJob};
 use crate::engine::changes::{head, maintain, retry};
-use crate::store::keys::{DigestKey, HighFirst};
-use crate::store::rows::{Boot, Fire, Number, ReadyStep, Remembered};
-use crate::store::tables::{
-    BOOTS, FIRES, REMEMBERED, REMEMBERED_KEYS, RETRY_RIGHTS, SLOT_POOLS, SLOT_WAITING, STEPS,
-};
+use crate::store::keys::HighFirst;
+use crate::store::rows::{Boot, Fire, ReadyStep};
+use crate::store::tables::{BOOTS, FIRES, RETRY_RIGHTS, SLOT_POOLS, SLOT_WAITING, STEPS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::limits;
@@ -38,8 +36,6 @@ pub struct Start {
     pub retries: bool,
     /// The boot that a start by [`Trigger::Boot`] stands for.
     pub boot: Option<Boot>,
-    /// The answer to keep under an idempotency key.
-    pub remember: Option<Remembered>,
     /// Whether what is overdue in the slot pools may expire with it.
     pub rules: maintain::Rules,
 }
@@ -59,10 +55,6 @@ pub enum Started {
         /// Its run.
         run: RunId,
     },
-    /// The same request was answered before.
-    Repeated(Remembered),
-    /// The idempotency key belongs to another request.
-    KeyReused,
     /// The due moment has a row already.
     AlreadyFired,
     /// The job is paused; the due moment was skipped.
@@ -79,9 +71,6 @@ pub enum Started {
 
 /// Starts, or records why not. A refused fire leaves a skipped row; a refused manual start leaves nothing.
 pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
-    if let Some(answer) = repeated(tx, wish)? {
-        return Ok(answer);
-    }
     let fire_key = fire_key(wish);
     if let Some(key) = &fire_key {
         if tx.has(&FIRES, key)? || boot_was_served(tx, wish)? {
@@ -97,15 +86,12 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         Started::Refused(refusal) => Some(refusal.skip_word()),
         Started::StillRunning => Some("still_running"),
         Started::Queued { run, .. } | Started::Ready { run } => {
-            accepted(tx, wish, fire_key.as_ref(), *run)?;
+            if let Some(key) = &fire_key {
+                tx.put(&FIRES, key, &Fire::Run(*run))?;
+            }
             None
         }
-        Started::Repeated(_)
-        | Started::KeyReused
-        | Started::AlreadyFired
-        | Started::Paused
-        | Started::LastFailed
-        | Started::TooLate => None,
+        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => None,
     };
     if let (Some(key), Some(word)) = (fire_key, skip_word) {
         skip(tx, &wish.name, key.2, &key.3, word)?;
@@ -187,37 +173,8 @@ pub fn is_another_active(rows: &mut impl Rows, job: &JobName, except: RunId) -> 
     Ok(false)
 }
 
-fn repeated(tx: &mut Tx<'_>, wish: &Start) -> Result<Option<Started>, StoreError> {
-    let Some(remember) = &wish.remember else {
-        return Ok(None);
-    };
-    let Some(Number(seq)) = tx.get(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)))? else {
-        return Ok(None);
-    };
-    let stored = tx.get(&REMEMBERED, &(TENANT, seq))?;
-    Ok(stored.map(|stored: Remembered| {
-        if stored.request == remember.request {
-            Started::Repeated(stored)
-        } else {
-            Started::KeyReused
-        }
-    }))
-}
-
 /// A due moment: the node is empty unless every node fires.
 pub type FireKey = (TenantId, JobName, Millis, String);
-
-fn accepted(tx: &mut Tx<'_>, wish: &Start, fire: Option<&FireKey>, run: RunId) -> Result<(), StoreError> {
-    if let Some(key) = fire {
-        tx.put(&FIRES, key, &Fire::Run(run))?;
-    }
-    if let Some(remember) = &wish.remember {
-        let seq = tx.next_number("next_remembered")?;
-        tx.put(&REMEMBERED, &(TENANT, seq), remember)?;
-        tx.put(&REMEMBERED_KEYS, &(TENANT, DigestKey(remember.key)), &Number(seq))?;
-    }
-    Ok(())
-}
 
 /// Records that a due moment did not become a run. A row that is there already stays.
 pub fn skip(

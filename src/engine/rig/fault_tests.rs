@@ -6,11 +6,11 @@ use super::jobs::{job, slot_pool, slot_pool_name};
 use super::stage::{Rig, by_hand, jobs_of, queued};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
+use crate::engine::changes::remember::{Answer, Asked, Ticket, Told};
 use crate::engine::changes::start::{self, Start, Started};
 use crate::engine::desk::{ManualStart, start_job};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Fault;
-use crate::store::rows::Remembered;
 use crate::store::table::Table;
 use crate::store::tables::{
     FIRES, LIVE_ATTEMPTS, READY_STEPS, RUNS, SLOT_CLOSED, SLOT_DUE, SLOT_ENTRIES, SLOT_POOLS, SLOT_RUNNING,
@@ -52,20 +52,24 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
         principal: "tester".to_owned(),
         run: wish.run,
         entry: wish.entry,
-        remember: wish.remember.clone(),
         retries: false,
     }
 }
 
-fn remembered(number: u8) -> Remembered {
-    Remembered {
-        key: [number; 16],
-        request: [7; 16],
-        at: super::stage::BEGIN,
+const TICKET: Ticket = Ticket {
+    key: [1; 16],
+    request: [7; 16],
+};
+
+fn asked(ticket: Ticket) -> Asked<Started> {
+    let answer = Answer {
         status: 202,
         location: None,
         body: JsonText::parse("{}").unwrap(),
-    }
+    };
+    Asked::new(Some(ticket), move |_, started| {
+        Ok(matches!(started, Started::Queued { .. }).then(|| answer.clone()))
+    })
 }
 
 #[test]
@@ -77,49 +81,48 @@ fn taken_operation_answers_with_its_result() {
         .store
         .faults()
         .plan("store.commit", Fault::Stall(Duration::from_millis(400)), 1);
-    let answer = rig.wait(start_job(&rig.engine, manual(&rig, &wish))).unwrap();
-    assert_eq!(
-        answer,
-        Started::Queued {
-            entry: wish.entry,
-            run: wish.run
-        }
-    );
+    let answer = rig
+        .wait(start_job(&rig.engine, manual(&rig, &wish), Asked::plain()))
+        .unwrap();
+    let started = Started::Queued {
+        entry: wish.entry,
+        run: wish.run,
+    };
+    assert_eq!(answer, Told::Now(started, None));
     assert_eq!(rig.waiting("p"), 1);
 }
 
 #[test]
 fn an_answer_that_does_not_come_is_unknown_and_may_be_asked_again() {
     let rig = quick(50, 100);
-    let wish = Start {
-        remember: Some(remembered(1)),
-        ..rig.wish("a", by_hand())
-    };
+    let wish = rig.wish("a", by_hand());
     rig.engine
         .store
         .faults()
         .plan("store.commit", Fault::Stall(Duration::from_millis(800)), 1);
-    let answer = rig.wait(start_job(&rig.engine, manual(&rig, &wish)));
+    let answer = rig.wait(start_job(&rig.engine, manual(&rig, &wish), asked(TICKET)));
     assert!(matches!(answer, Err(ChangeError::Unknown)), "{answer:?}");
     // The same key, when the disk is back: the first answer, no second run. (The blocking call has no time limit.)
-    let again = Start {
-        run: RunId([9; 16]),
-        entry: EntryId([9; 16]),
-        ..wish.clone()
+    let again = |ticket: Ticket| {
+        let (book, mut asked) = (rig.engine.book(), asked(ticket));
+        let wish = Start {
+            run: RunId([9; 16]),
+            entry: EntryId([9; 16]),
+            ..wish.clone()
+        };
+        rig.change(move |tx| asked.once(tx, |tx| start::start(tx, &book, &wish)))
     };
-    assert_eq!(
-        rig.begin_run(&again).unwrap(),
-        Started::Repeated(wish.remember.clone().unwrap())
+    let told = again(TICKET);
+    assert!(
+        matches!(&told, Told::Before(answer) if answer.status == 202),
+        "{told:?}"
     );
     assert_eq!(rig.waiting("p"), 1);
-    let other = Start {
-        remember: wish.remember.map(|row| Remembered {
-            request: [8; 16],
-            ..row
-        }),
-        ..again
+    let other = Ticket {
+        request: [8; 16],
+        ..TICKET
     };
-    assert_eq!(rig.begin_run(&other).unwrap(), Started::KeyReused);
+    assert_eq!(again(other), Told::KeyReused);
 }
 
 #[test]
@@ -131,14 +134,14 @@ fn an_operation_withdrawn_in_time_never_happens() {
         .faults()
         .plan("store.commit", Fault::Stall(Duration::from_millis(600)), 1);
     let answers = rig.wait(async {
-        let early = start_job(&rig.engine, manual(&rig, &first));
+        let early = start_job(&rig.engine, manual(&rig, &first), Asked::plain());
         let late = async {
             // The writer has taken the first one when it stalls in its commit.
             while rig.engine.store.stats().waiting > 0 {
                 tokio::task::yield_now().await;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
-            start_job(&rig.engine, manual(&rig, &second)).await
+            start_job(&rig.engine, manual(&rig, &second), Asked::plain()).await
         };
         tokio::join!(early, late)
     });

@@ -1,0 +1,310 @@
+//! `Idempotency-Key` and `If-Match`: a change that is sent twice happens once, and one that rests on an old version not at
+//! all.
+//!
+//! The front looks the key up before the handler runs, holds it while it does, and keeps the answer afterwards. A handler
+//! whose effect is one transaction takes [`Once`] and has its answer kept in that transaction, so that not even a crash
+//! comes between the two; for every other handler the front keeps it after the fact.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::{Body, HttpBody, to_bytes};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::app::{App, PRINCIPAL};
+use super::error::Problem;
+use super::input;
+use super::param::{Kind, Param};
+use super::version::Expected;
+use crate::engine::changes::remember::{Answer, Asked, Ticket, Told};
+use crate::engine::desk;
+use crate::store::{StoreError, Tx};
+use crate::words::ids::digest_of_parts;
+use crate::words::limits;
+use crate::words::payload::JsonText;
+
+/// The keys of requests that are being answered. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InFlight {
+    keys: Arc<Mutex<BTreeSet<[u8; 16]>>>,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+struct Held {
+    flight: InFlight,
+    key: [u8; 16],
+}
+
+impl InFlight {
+    fn hold(&self, key: [u8; 16]) -> Option<Held> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.insert(key).then(|| Held {
+            flight: self.clone(),
+            key,
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut keys = self.flight.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.remove(&self.key);
+    }
+}
+
+/// A request that goes on to its handler.
+#[derive(Debug)]
+pub(super) struct Passage {
+    held: Option<(Held, Ticket)>,
+}
+
+/// What the front does with a request.
+#[derive(Debug)]
+pub(super) enum Gate {
+    /// It goes on.
+    Open(Passage),
+    /// It was answered before.
+    Closed(Response),
+}
+
+/// Looks the key of a request up. Only requests that change something have one.
+pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result<Gate, Problem> {
+    let open = |held| Ok(Gate::Open(Passage { held }));
+    if parts.method.is_safe() || parts.method == Method::OPTIONS {
+        return open(None);
+    }
+    let Some(key) = input::idempotency_key(&parts.headers)? else {
+        return open(None);
+    };
+    let ticket = Ticket {
+        key: digest_of_parts(&["idempotency", PRINCIPAL, &key]),
+        request: digest_of(parts, body),
+    };
+    let in_flight = || {
+        let detail = "a request with this Idempotency-Key is being answered; try again when it is done";
+        Problem::new(StatusCode::CONFLICT, detail).code("ABORTED")
+    };
+    let held = app.in_flight.hold(ticket.key).ok_or_else(in_flight)?;
+    match desk::said_before(&app.engine, ticket).await? {
+        Some(Told::Before(answer)) => Ok(Gate::Closed(replayed(&answer))),
+        Some(Told::KeyReused) => Err(key_reused()),
+        Some(Told::Now((), _) | Told::Moved(_)) | None => {
+            parts.extensions.insert(ticket);
+            open(Some((held, ticket)))
+        }
+    }
+}
+
+/// Method, path and body; the order of the fields of the body and its white space do not count.
+fn digest_of(parts: &Parts, body: &[u8]) -> [u8; 16] {
+    let path = parts
+        .uri
+        .path_and_query()
+        .map_or("", |path_and_query| path_and_query.as_str());
+    let canonical = match serde_json::from_slice::<Value>(body) {
+        Ok(value) => value.to_string(),
+        Err(_) if body.is_empty() => "{}".to_owned(),
+        // Such a body is refused, and refusals are not kept.
+        Err(_) => String::new(),
+    };
+    digest_of_parts(&[parts.method.as_str(), path, &canonical])
+}
+
+/// Keeps an accepted answer, unless the handler had it kept with its effect.
+pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Response {
+    let marks = response.extensions();
+    let is_kept = marks.get::<Kept>().is_some() || marks.get::<Harmless>().is_some();
+    let Some((_held, ticket)) = passage
+        .held
+        .filter(|_| response.status().is_success() && !is_kept)
+    else {
+        return response;
+    };
+    if response.body().size_hint().lower() > limits::REMEMBERED_BYTES_MAX as u64 {
+        tracing::warn!("an answer is too long to be kept under its Idempotency-Key");
+        return response;
+    }
+    let (parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, limits::REMEMBERED_BYTES_MAX).await else {
+        return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be kept")
+            .into_response();
+    };
+    let text = std::str::from_utf8(&bytes)
+        .ok()
+        .and_then(|text| JsonText::parse(text).ok());
+    if let Some(body) = text {
+        let location = parts.headers.get(header::LOCATION);
+        let answer = Answer {
+            status: parts.status.as_u16(),
+            location: location.and_then(|value| value.to_str().ok()).map(str::to_owned),
+            body,
+        };
+        if let Err(error) = desk::keep_answer(&app.engine, ticket, answer).await {
+            tracing::warn!(cause = %error, "an answer could not be kept under its Idempotency-Key");
+        }
+    }
+    Response::from_parts(parts, Body::from(bytes))
+}
+
+/// Marks an answer that its handler had kept.
+#[derive(Debug, Clone, Copy)]
+struct Kept;
+
+/// Marks the answer to a request that changed nothing, whatever its method: there is nothing to remember.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Harmless;
+
+/// The field that [`Once::expecting`] reads.
+pub(super) const FIELDS: [Param; 1] = [Param::query(
+    "expected_version",
+    Kind::Integer,
+    "The version that the caller believes in, as `If-Match` says it; 0 expects nothing.",
+)];
+
+/// The key and the expected version of a request, for a handler whose effect is one transaction.
+#[derive(Debug)]
+pub(super) struct Once {
+    ticket: Option<Ticket>,
+    expected: Option<Expected>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Once {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Once, Infallible> {
+        Ok(Once {
+            ticket: parts.extensions.get::<Ticket>().copied(),
+            expected: Expected::of(&parts.headers),
+        })
+    }
+}
+
+impl Once {
+    /// Takes `expected_version` of the body, the other way to say `If-Match`; 0 expects nothing.
+    pub(super) fn expecting(mut self, body: &[u8]) -> Result<Once, Problem> {
+        let (fields, mut faults) = input::object(body, &FIELDS)?;
+        let number = fields.get("expected_version").map(Value::as_u64);
+        if number == Some(None) {
+            faults.push(input::fault(
+                "expected_version",
+                "type",
+                "must be a whole number, 0 to expect nothing",
+            ));
+        }
+        if !faults.is_empty() {
+            return Err(Problem::invalid(faults));
+        }
+        let Some(number) = number.flatten().filter(|number| *number > 0) else {
+            return Ok(self);
+        };
+        let number = number.to_string();
+        if self
+            .expected
+            .as_ref()
+            .is_some_and(|expected| !expected.is_met_by(&number))
+        {
+            return Err(Problem::unreadable(
+                "`If-Match` and `expected_version` name different versions",
+            ));
+        }
+        self.expected = Some(Expected::version(&number));
+        Ok(self)
+    }
+
+    /// A wish whose accepted outcome is answered by what `reply` makes of it.
+    pub(super) fn ask<T>(
+        self,
+        reply: impl FnMut(&mut Tx<'_>, &T) -> Result<Option<Answer>, StoreError> + Send + 'static,
+    ) -> Asked<T> {
+        Asked::new(self.ticket, reply)
+    }
+
+    /// The same for a thing that has versions: `version` says the one in force, `None` if there is no such thing.
+    pub(super) fn ask_at<T>(
+        self,
+        mut version: impl FnMut(&mut Tx<'_>) -> Result<Option<String>, StoreError> + Send + 'static,
+        reply: impl FnMut(&mut Tx<'_>, &T) -> Result<Option<Answer>, StoreError> + Send + 'static,
+    ) -> Asked<T> {
+        let asked = Asked::new(self.ticket, reply);
+        match self.expected {
+            None => asked,
+            Some(expected) => asked.guarded(move |tx| {
+                let current = version(tx)?;
+                Ok(current.filter(|current| !expected.is_met_by(current)))
+            }),
+        }
+    }
+}
+
+/// An accepted answer with status 200.
+pub(super) fn ok<T: Serialize>(body: &T) -> Answer {
+    accepted(StatusCode::OK, None, body)
+}
+
+/// An accepted answer.
+pub(super) fn accepted<T: Serialize>(status: StatusCode, location: Option<String>, body: &T) -> Answer {
+    Answer {
+        status: status.as_u16(),
+        location,
+        body: JsonText::of(body).expect("an answer is plain data"),
+    }
+}
+
+/// The answer for the wire; `refuse` says why an outcome is none.
+pub(super) fn respond<T>(told: Told<T>, refuse: impl FnOnce(T) -> Problem) -> Result<Response, Problem> {
+    match told {
+        Told::Now(_, Some(answer)) => {
+            let mut response = plain(&answer);
+            response.extensions_mut().insert(Kept);
+            Ok(response)
+        }
+        Told::Now(outcome, None) => Err(refuse(outcome)),
+        Told::Before(answer) => Ok(replayed(&answer)),
+        Told::KeyReused => Err(key_reused()),
+        Told::Moved(current) => Err(Problem::new(
+            StatusCode::PRECONDITION_FAILED,
+            format!("the version in force is {current}"),
+        )
+        .member("current_version", number_or_text(&current))),
+    }
+}
+
+/// Versions of runs are numbers; others are made of digests.
+fn number_or_text(version: &str) -> Value {
+    version
+        .parse::<u64>()
+        .map_or_else(|_| Value::from(version), Value::from)
+}
+
+fn replayed(before: &Answer) -> Response {
+    let mut response = plain(before);
+    response
+        .headers_mut()
+        .insert("idempotency-replayed", HeaderValue::from_static("true"));
+    response.extensions_mut().insert(Kept);
+    response
+}
+
+fn plain(answer: &Answer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    let mut response = (status, json, answer.body.as_str().to_owned()).into_response();
+    if let Some(Ok(location)) = answer.location.as_deref().map(HeaderValue::from_str) {
+        response.headers_mut().insert(header::LOCATION, location);
+    }
+    response
+}
+
+fn key_reused() -> Problem {
+    Problem::new(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        "Idempotency-Key was used for another request",
+    )
+}

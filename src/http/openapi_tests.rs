@@ -1,0 +1,365 @@
+//! The document against the committed file, against its own rules, and against what a real router answers.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::fixture::{Answer, BEGIN, Face};
+use super::openapi;
+use super::operation::Operation;
+use super::param::{Kind, Param};
+use super::router::page;
+use crate::domain::workflow::attempt::Outcome;
+use crate::engine::changes::start;
+use crate::words::names::JobName;
+
+const COMMITTED: &str = "config/openapi.json";
+const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
+const EXAMPLES: &str = "src/http/examples.json";
+
+/// Questions whose text is no path, so that they are posted.
+const ASKS: [&str; 1] = ["previewSchedule"];
+
+/// The nouns of scopes.
+const NOUNS: [&str; 6] = ["job", "slot", "run", "event", "system", "metrics"];
+
+#[test]
+fn the_committed_document_is_this_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(COMMITTED);
+    if std::env::var_os("DUCTOR_UPDATE").is_some() {
+        std::fs::write(&path, openapi::text()).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == openapi::text(),
+        "{COMMITTED} is stale; `{REWRITE}` rewrites it"
+    );
+}
+
+#[test]
+fn every_operation_is_described() {
+    let document = openapi::document();
+    let mut ids = BTreeSet::new();
+    for operation in page().operations {
+        let id = operation.id;
+        assert!(ids.insert(id), "two operations are called {id}");
+        let (noun, verb) = operation
+            .scope
+            .split_once(':')
+            .unwrap_or((operation.scope, "read"));
+        assert!(
+            operation.scope == "open" || NOUNS.contains(&noun),
+            "{id}: scope {}",
+            operation.scope
+        );
+        let is_change = operation.method != "get" && !ASKS.contains(&id);
+        assert_eq!(verb != "read", is_change, "{id}: scope {}", operation.scope);
+        assert!(operation.summary.ends_with('.'), "{id}: {}", operation.summary);
+        assert!(!operation.successes.is_empty(), "{id} answers nothing");
+        let described = &document["paths"][operation.path][operation.method];
+        for parameter in described["parameters"].as_array().into_iter().flatten() {
+            assert_ne!(parameter["description"], "", "{id}: {parameter}");
+        }
+        for success in &operation.successes {
+            let content = &described["responses"][success.status.to_string()]["content"][success.media];
+            let example = &content["example"];
+            assert!(!example.is_null(), "{id}: {EXAMPLES} has no `{}`", success.status);
+            check(
+                &document,
+                &content["schema"],
+                example,
+                &format!("{EXAMPLES} {id}"),
+            );
+        }
+        if !operation.fields.is_empty() {
+            let content = &described["requestBody"]["content"]["application/json"];
+            assert!(!content["example"].is_null(), "{id}: {EXAMPLES} has no `body`");
+            check(&document, &content["schema"], &content["example"], id);
+        }
+    }
+    let examples: Map<String, Value> = serde_json::from_str(include_str!("examples.json")).unwrap();
+    for id in examples.keys() {
+        assert!(
+            ids.contains(id.as_str()),
+            "{EXAMPLES}: no operation is called {id}"
+        );
+    }
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(ids.len() >= 29);
+}
+
+/// A face in which everything exists that paths can name.
+struct Stage {
+    face: Face,
+    ended: String,
+    waiting: String,
+    entry: String,
+}
+
+async fn stage() -> Stage {
+    let face = Face::new().await;
+    super::health::check(&face.app).await;
+    face.post("/jobs/a/start").await;
+    let first = face.pass(1).await.remove(0);
+    face.write_log(&first, "o hello\n");
+    face.clock.advance(1_500);
+    face.complete(&first, Outcome::Succeeded).await;
+    face.post("/jobs/b/start").await;
+    face.pass(1).await;
+    let timed = JobName::new("timed").unwrap();
+    face.change(move |tx| Ok(start::skip(tx, &timed, BEGIN, "", "pool_full")?))
+        .await;
+    let last = face.post("/jobs/a/start").await.json();
+    let text = |name: &str| last[name].as_str().unwrap().to_owned();
+    let ended = first.run.id.to_string();
+    Stage {
+        ended,
+        waiting: text("runId"),
+        entry: text("queueId"),
+        face,
+    }
+}
+
+impl Stage {
+    fn filled(&self, operation: &Operation) -> String {
+        let run = if operation.method == "post" {
+            &self.waiting
+        } else {
+            &self.ended
+        };
+        let is_of_schedule = ["/api/schedules", "/jobs/{job}/fires", "/jobs/{job}/why"]
+            .iter()
+            .any(|head| operation.path.starts_with(head));
+        let names = [
+            ("{job}", if is_of_schedule { "timed" } else { "a" }),
+            ("{pool}", "p"),
+            ("{entry}", self.entry.as_str()),
+            ("{run}", run.as_str()),
+            ("{step}", "main"),
+            ("{attempt}", "1"),
+        ];
+        names
+            .iter()
+            .fold(operation.path.to_owned(), |path, (name, value)| {
+                path.replace(name, value)
+            })
+    }
+
+    /// Sends what the operation needs, and `more` of its query.
+    async fn send(&self, operation: &Operation, more: &str) -> Answer {
+        let needed = operation.query.iter().filter(|param| param.required);
+        let mut query: Vec<String> = needed
+            .map(|param| format!("{}={}", param.name, sample(param)))
+            .collect();
+        query.extend((!more.is_empty()).then(|| more.to_owned()));
+        let path = format!("{}?{}", self.filled(operation), query.join("&"));
+        let fields = operation.fields.iter().filter(|field| field.required);
+        let fields = fields.map(|field| (field.name.to_owned(), Value::from(sample(field))));
+        let body = Value::from(fields.collect::<Map<_, _>>()).to_string();
+        let method = operation.method.to_ascii_uppercase();
+        let (headers, body) = match operation.method {
+            "get" => (&[][..], ""),
+            _ => (&[("content-type", "application/json")][..], body.as_str()),
+        };
+        self.face.send(&method, &path, headers, body).await
+    }
+}
+
+/// A value that a parameter takes.
+fn sample(param: &Param) -> &'static str {
+    match (param.name, param.kind) {
+        ("offset", _) => "0",
+        ("at" | "from", _) => "2025-11-29T18:00:00Z",
+        ("expression", _) => "30 2 * * *",
+        ("pagination.cursor", _) => "",
+        (_, Kind::Integer) => "1",
+        (_, Kind::Flag) => "true",
+        (_, Kind::Instant) => "2025-11-29T18:00:00Z",
+        (_, Kind::OneOf(words)) => words[0],
+        (_, Kind::Zone) => "Europe/London",
+        (_, Kind::Text) => "a",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_documented_path_answers_as_described() {
+    let document = openapi::document();
+    for operation in page().operations {
+        let (stage, id) = (stage().await, operation.id);
+        let answer = stage.send(&operation, "").await;
+        let found = operation
+            .successes
+            .iter()
+            .find(|success| success.status == answer.status);
+        let success = found.unwrap_or_else(|| panic!("{id}: {} {}", answer.status, answer.text));
+        let media = answer.header("content-type").unwrap_or_default();
+        assert!(media.starts_with(success.media), "{id}: {media}");
+        let content = &document["paths"][operation.path][operation.method]["responses"]
+            [success.status.to_string()]["content"][success.media];
+        let body = match success.media {
+            "application/json" => answer.json(),
+            _ => Value::from(answer.text.clone()),
+        };
+        check(&document, &content["schema"], &body, id);
+        assert_eq!(
+            operation.versioned && operation.method == "get",
+            answer.header("etag").is_some(),
+            "{id}"
+        );
+        for param in operation.query.iter().filter(|param| !sample(param).is_empty()) {
+            let query = format!("{}={}", param.name, sample(param));
+            if id == "followLog" && param.name == "fence" {
+                continue;
+            }
+            let status = stage.send(&operation, &query).await.status;
+            assert!(
+                status == success.status || param.name == "fence",
+                "{id} {query}: {status}"
+            );
+        }
+        if !operation.query.is_empty() {
+            let unknown = stage.send(&operation, "nonsense=1").await;
+            assert_eq!(unknown.status, 400, "{id}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_fields_of_a_body_are_refused_everywhere() {
+    for operation in page()
+        .operations
+        .iter()
+        .filter(|operation| operation.method == "post")
+    {
+        let stage = stage().await;
+        let path = stage.filled(operation);
+        let answer = stage.face.post_json(&path, "{\"nonsense\": 1}").await;
+        assert_eq!(
+            (answer.status, operation.id),
+            (422, operation.id),
+            "{}",
+            answer.text
+        );
+        assert!(openapi::refusals(operation).contains(&422));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_is_served() {
+    let face = Face::new().await;
+    let answer = face.get("/api/openapi.json").await;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.text, openapi::text());
+    let tag = answer.header("etag").unwrap();
+    let again = face
+        .send("GET", "/api/openapi.json", &[("if-none-match", tag)], "")
+        .await;
+    assert_eq!(again.status, 304);
+}
+
+/// What a schema of this document demands of a value; an object may have no other fields than those described.
+fn check(document: &Value, schema: &Value, value: &Value, place: &str) {
+    if let Err(why) = conforms(document, schema, value) {
+        panic!("{place}: {why}\nvalue: {value:#}");
+    }
+}
+
+fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
+    match schema["$ref"].as_str() {
+        None => schema,
+        Some(reference) => {
+            let pointer = reference.trim_start_matches('#');
+            let found = document.pointer(pointer);
+            resolved(
+                document,
+                found.unwrap_or_else(|| panic!("{reference} leads nowhere")),
+            )
+        }
+    }
+}
+
+fn conforms(document: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let schema = resolved(document, schema);
+    for word in ["oneOf", "anyOf"] {
+        if let Some(choices) = schema[word].as_array() {
+            let tried: Vec<_> = choices
+                .iter()
+                .map(|choice| conforms(document, choice, value))
+                .collect();
+            let met = tried.iter().any(Result::is_ok);
+            return if met { Ok(()) } else { Err(format!("{tried:?}")) };
+        }
+    }
+    let types = match &schema["type"] {
+        Value::String(one) => vec![one.as_str()],
+        Value::Array(several) => several.iter().filter_map(Value::as_str).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => vec![],
+    };
+    if !types.is_empty() && !types.iter().any(|word| is_of(value, word)) {
+        return Err(format!("{value} is not {types:?}"));
+    }
+    if let Some(words) = schema["enum"].as_array()
+        && !words.contains(value)
+    {
+        return Err(format!("{value} is none of {words:?}"));
+    }
+    match value {
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| conforms(document, &schema["items"], item)),
+        Value::Object(fields) => object_conforms(document, schema, fields),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+fn is_of(value: &Value, word: &str) -> bool {
+    match word {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("no such type: {other}"),
+    }
+}
+
+fn object_conforms(document: &Value, schema: &Value, fields: &Map<String, Value>) -> Result<(), String> {
+    let (mut properties, mut required, mut open) = (Map::new(), Vec::new(), false);
+    gather(document, schema, &mut properties, &mut required, &mut open);
+    for name in required {
+        if !fields.contains_key(&name) {
+            return Err(format!("`{name}` is missing"));
+        }
+    }
+    for (name, value) in fields {
+        match properties.get(name) {
+            Some(schema) => conforms(document, schema, value).map_err(|why| format!("{name}: {why}"))?,
+            None if open => {}
+            None => return Err(format!("`{name}` is not described")),
+        }
+    }
+    Ok(())
+}
+
+/// All properties of an object, those of its parts too.
+fn gather(
+    document: &Value,
+    schema: &Value,
+    properties: &mut Map<String, Value>,
+    required: &mut Vec<String>,
+    open: &mut bool,
+) {
+    let schema = resolved(document, schema);
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        gather(document, part, properties, required, open);
+    }
+    *open |= schema["additionalProperties"] == json!(true);
+    if let Some(own) = schema["properties"].as_object() {
+        properties.extend(own.clone());
+    }
+    let names = schema["required"].as_array().into_iter().flatten();
+    required.extend(names.filter_map(Value::as_str).map(str::to_owned));
+}

@@ -1,0 +1,331 @@
+//! What each client command answers with `--json`, and with which exit code, against one daemon.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::redacted::{redacted, words};
+use super::support::{Answered, Builder, Daemon, Place, ductor};
+
+const CONFIG: &str = r#"
+pools:
+  p: {slots: 1, maxQueued: 1}
+jobs:
+  - {name: good, command: "echo out"}
+  - {name: bad, command: "exit 3"}
+  - {name: long, command: "sleep 600", killTimeout: 1, concurrencyPolicy: Forbid}
+  - {name: pooled, command: "sleep 600", killTimeout: 1, pool: p}
+  - {name: daily, command: "true", schedule: "0 8 * * *", timezone: Europe/Berlin}
+  - {name: off, command: "true", enabled: false}
+"#;
+
+/// The documents of a stream: one, or one on each line.
+fn documents(text: &str) -> Vec<Value> {
+    let whole = serde_json::from_str(text).map(|value: Value| vec![value]);
+    whole.unwrap_or_else(|_| {
+        let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| json!({"not json": line}));
+        text.lines().map(line).collect()
+    })
+}
+
+/// Command, exit code and documents, as a text for a snapshot; with marks for what differs from run to run, or exactly.
+fn shown(arguments: &[&str], answered: &Answered, exactly: bool) -> String {
+    let word = |word: &&str| if exactly { (*word).to_owned() } else { words(word) };
+    let line: Vec<String> = arguments.iter().map(word).collect();
+    let mut text = format!("$ ductor --json {}\nexit {}\n", line.join(" "), answered.status);
+    for (name, stream) in [("stdout", &answered.stdout), ("stderr", &answered.stderr)] {
+        // Remarks for people are no documents.
+        let found = documents(stream);
+        let found = found
+            .iter()
+            .filter(|value| name == "stdout" || value.get("not json").is_none());
+        for value in found {
+            let value = if exactly { value.clone() } else { redacted(value) };
+            let pretty = serde_json::to_string_pretty(&value).expect("JSON");
+            let _ = writeln!(text, "{name}:\n{pretty}");
+        }
+    }
+    text
+}
+
+struct Talk<'d>(&'d Daemon);
+
+impl Talk<'_> {
+    /// Runs a command, and compares what it says with the snapshot of that name.
+    #[track_caller]
+    fn says(&self, name: &str, status: i32, arguments: &[&str]) -> Answered {
+        self.compare(name, status, arguments, false)
+    }
+
+    /// The same for an answer that is the same each time.
+    #[track_caller]
+    fn says_exactly(&self, name: &str, status: i32, arguments: &[&str]) -> Answered {
+        self.compare(name, status, arguments, true)
+    }
+
+    #[track_caller]
+    fn compare(&self, name: &str, status: i32, arguments: &[&str], exactly: bool) -> Answered {
+        let all = [&["--json"], arguments].concat();
+        let answered = self.0.cli(&all);
+        assert_eq!(answered.status, status, "{arguments:?}: {answered:?}");
+        insta::assert_snapshot!(format!("json_{name}"), shown(arguments, &answered, exactly));
+        answered
+    }
+}
+
+fn text_of(answered: &Answered, member: &str) -> String {
+    let value = answered.json();
+    value[member]
+        .as_str()
+        .unwrap_or_else(|| panic!("{value}"))
+        .to_owned()
+}
+
+#[test]
+fn json_and_exit_codes_of_jobs() {
+    let daemon = Daemon::start(CONFIG);
+    let talk = Talk(&daemon);
+    talk.says("job_ls_idle", 0, &["job", "ls"]);
+    let started = talk.says(
+        "job_start",
+        0,
+        &["job", "start", "good", "--idempotency-key", "k"],
+    );
+    let good = text_of(&started, "runId");
+    let again = talk.says(
+        "job_start_again",
+        0,
+        &["job", "start", "good", "--idempotency-key", "k"],
+    );
+    assert_eq!(text_of(&again, "runId"), good);
+    daemon.cli(&["run", "follow", &good]).expect_status(0);
+    talk.says("job_start_wait_failed", 1, &["job", "start", "bad", "--wait"]);
+    talk.says("job_start_follow", 0, &["job", "start", "good", "--follow"]);
+    talk.says("job_start_unknown", 3, &["job", "start", "nobody"]);
+    talk.says("job_start_disabled", 5, &["job", "start", "off"]);
+    talk.says(
+        "job_start_key",
+        2,
+        &["job", "start", "good", "--idempotency-key", ""],
+    );
+    let long = text_of(
+        &daemon.cli(&["--json", "job", "start", "long"]).expect_status(0),
+        "runId",
+    );
+    talk.says("job_start_forbid", 5, &["job", "start", "long"]);
+    talk.says("job_show", 0, &["job", "show", "daily"]);
+    talk.says("job_show_unknown", 3, &["job", "show", "nobody"]);
+    talk.says("job_ls_failing", 0, &["job", "ls", "--failing"]);
+    talk.says(
+        "job_pause",
+        0,
+        &["job", "pause", "daily", "--for", "1h", "--reason", "why not"],
+    );
+    talk.says("job_ls_paused", 0, &["job", "ls", "--paused"]);
+    talk.says("job_resume", 0, &["job", "resume", "daily"]);
+    talk.says("job_pause_unknown", 3, &["job", "pause", "nobody"]);
+    talk.says("job_stop", 0, &["job", "stop", "long"]);
+    daemon.cli(&["run", "follow", &long]).expect_status(1);
+    talk.says("job_stop_idle", 5, &["job", "stop", "long"]);
+    talk.says("job_stop_unknown", 3, &["job", "stop", "nobody"]);
+}
+
+#[test]
+fn json_and_exit_codes_of_runs() {
+    let daemon = Daemon::start(CONFIG);
+    let talk = Talk(&daemon);
+    talk.says("run_ls_empty", 0, &["run", "ls"]);
+    let begin = |job: &str| {
+        let started = daemon.cli(&["--json", "job", "start", job]).expect_status(0);
+        text_of(&started, "runId")
+    };
+    let (good, long) = (begin("good"), begin("long"));
+    daemon.cli(&["run", "follow", &good]).expect_status(0);
+    daemon.cli(&["job", "start", "bad", "--wait"]).expect_status(1);
+    talk.says("run_show", 0, &["run", "show", &good]);
+    talk.says("run_why_ended", 0, &["run", "why", &good]);
+    talk.says("run_show_unknown", 3, &["run", "show", "run_0"]);
+    talk.says("run_logs", 0, &["run", "logs", &good]);
+    talk.says("run_logs_grep", 0, &["run", "logs", &good, "--grep", "^o"]);
+    talk.says("run_logs_step", 3, &["run", "logs", &good, "nowhere"]);
+    talk.says("run_follow", 0, &["run", "follow", &good]);
+    talk.says(
+        "run_ls_where",
+        0,
+        &["run", "ls", "--where", "state:failed job:bad"],
+    );
+    daemon.wait("its command", || {
+        let shown = daemon.get(&format!("/api/runs/{long}")).json();
+        (shown["data"]["state"] == "running").then_some(())
+    });
+    talk.says("run_ls_where_bad", 2, &["run", "ls", "--where", "color:red"]);
+    talk.says("run_cancel_ended", 5, &["run", "cancel", &good, "--yes"]);
+    talk.says("run_cancel_unasked", 2, &["run", "cancel", &long]);
+    talk.says(
+        "run_cancel_where_none",
+        0,
+        &["run", "cancel", "--where", "job:daily", "--yes"],
+    );
+    talk.says(
+        "run_cancel_where",
+        0,
+        &["run", "cancel", "--where", "job:long", "--yes"],
+    );
+    daemon.cli(&["run", "follow", &long]).expect_status(1);
+}
+
+#[test]
+fn json_and_exit_codes_of_slots() {
+    let daemon = Daemon::start(CONFIG);
+    let talk = Talk(&daemon);
+    daemon.cli(&["job", "start", "pooled"]).expect_status(0);
+    daemon.wait("the first to run", || {
+        (daemon.get("/pools/p").json()["used"] == 1).then_some(())
+    });
+    let queued = talk.says("job_start_queued", 0, &["job", "start", "pooled"]);
+    talk.says("job_start_full", 5, &["job", "start", "pooled"]);
+    talk.says("run_why_waiting", 0, &["run", "why", &text_of(&queued, "runId")]);
+    talk.says("slots_ls", 0, &["slots", "ls"]);
+    talk.says("slots_show", 0, &["slots", "show", "p"]);
+    talk.says("slots_show_unknown", 3, &["slots", "show", "nobody"]);
+    talk.says("slots_pause", 0, &["slots", "pause", "p", "--note", "n"]);
+    talk.says("slots_resume", 0, &["slots", "resume", "p"]);
+    talk.says(
+        "slots_cancel",
+        0,
+        &["slots", "cancel", "p", &text_of(&queued, "queueId")],
+    );
+    talk.says("slots_cancel_unknown", 5, &["slots", "cancel", "p", "00"]);
+    daemon.cli(&["job", "stop", "pooled"]).expect_status(0);
+}
+
+#[test]
+fn json_and_exit_codes_of_schedules() {
+    let daemon = Daemon::start(CONFIG);
+    let talk = Talk(&daemon);
+    talk.says("schedule_ls", 0, &["schedule", "ls"]);
+    talk.says("schedule_ls_overdue", 0, &["schedule", "ls", "--overdue"]);
+    let from = ["--from", "2026-10-24 12:00"];
+    let next = [
+        &["schedule", "next", "daily", "-n", "2", "--zone", "UTC"],
+        &from[..],
+    ]
+    .concat();
+    talk.says_exactly("schedule_next", 0, &next);
+    talk.says("schedule_next_unknown", 3, &["schedule", "next", "nobody"]);
+    talk.says("schedule_next_by_hand", 3, &["schedule", "next", "good"]);
+    let expression = [
+        "schedule",
+        "next",
+        "30 2 * * 1,7",
+        "-n",
+        "2",
+        "--zone",
+        "Europe/Berlin",
+        "--utc",
+    ];
+    talk.says_exactly(
+        "schedule_next_expression",
+        0,
+        &[&expression[..], &from[..]].concat(),
+    );
+    talk.says("schedule_next_bad", 2, &["schedule", "next", "0 60 * * *"]);
+    talk.says("schedule_fires", 0, &["schedule", "fires", "daily"]);
+    talk.says("schedule_fires_unknown", 3, &["schedule", "fires", "nobody"]);
+    talk.says(
+        "schedule_why",
+        0,
+        &["schedule", "why", "daily", "--at", "2020-01-01 08:00"],
+    );
+    talk.says(
+        "schedule_why_unreadable",
+        2,
+        &["schedule", "why", "daily", "--at", "soon"],
+    );
+    talk.says(
+        "schedule_why_unknown",
+        3,
+        &["schedule", "why", "nobody", "--at", "08:00"],
+    );
+}
+
+#[test]
+fn json_and_exit_codes_of_the_daemon() {
+    let place = Place::new(CONFIG);
+    let faults = place.write("faults", "");
+    let daemon = Builder::at(&place)
+        .fail_at(&format!("@{}", faults.display()))
+        .start();
+    let talk = Talk(&daemon);
+    talk.says("health", 0, &["health"]);
+    daemon.wait("readiness", || {
+        (daemon.get("/readyz").status == 200).then_some(())
+    });
+    talk.says("status", 0, &["status"]);
+    talk.says("health_ready", 0, &["health", "--ready"]);
+    talk.says("version", 0, &["version"]);
+    talk.says("node_ls", 0, &["node", "ls"]);
+    talk.says("not_allowed", 4, &["--tenant", "acme", "job", "ls"]);
+    talk.says("no_key_file", 2, &["--key-file", "/nowhere/at/all", "job", "ls"]);
+    place.write("faults", "store.read=error\n");
+    talk.says("unavailable", 6, &["slots", "ls"]);
+    place.write("faults", "");
+    let late = daemon
+        .cli(&["--json", "--timeout", "1s", "job", "start", "long", "--wait"])
+        .expect_status(124);
+    assert!(late.stderr.contains("DEADLINE_EXCEEDED"), "{late:?}");
+    daemon.cli(&["job", "stop", "long"]).expect_status(0);
+
+    let config = daemon.cli(&["--json", "config", "show"]).expect_status(0).json();
+    assert_eq!(config["data"]["jobs"][0]["name"], "good");
+    let checks = daemon
+        .cli(&["--json", "doctor", "--config", &place.config().to_string_lossy()])
+        .expect_status(0)
+        .json();
+    let names: Vec<&str> = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|check| check["check"].as_str())
+        .collect();
+    assert!(names.contains(&"config") && names.contains(&"store"), "{names:?}");
+}
+
+#[test]
+fn exit_codes_without_a_daemon() {
+    // Nothing listens on a port that has only just been given back.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let server = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    for line in [
+        &["status"][..],
+        &["health"],
+        &["job", "ls"],
+        &["schedule", "ls"],
+        &["schedule", "next", "daily"],
+        &["schedule", "why", "daily", "--at", "08:00"],
+        &["slots", "ls"],
+        &["run", "ls"],
+        &["node", "ls"],
+        &["config", "show"],
+    ] {
+        let all = [&["--json", "--server", &server], line].concat();
+        let answered = ductor(&all).expect_status(69);
+        let problem: Value = serde_json::from_str(&answered.stderr).expect("a problem document");
+        assert_eq!(problem["code"], "UNREACHABLE", "{line:?}");
+    }
+    for (line, status) in [
+        (&["version"][..], 0),
+        (&["schedule", "next", "@hourly"], 0),
+        (&["completions", "fish"], 0),
+        (&["job", "start"], 2),
+        (&["run", "cancel"], 2),
+        (&["run", "cancel", "a", "--where", "job:b"], 2),
+        (&["run", "logs", "a", "--grep", "("], 2),
+        (&["schedule", "why"], 2),
+        (&["schedule", "next", "a", "-n", "501"], 2),
+        (&["nothing"], 2),
+    ] {
+        ductor(&[&["--server", &server], line].concat()).expect_status(status);
+    }
+}
