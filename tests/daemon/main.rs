@@ -10,6 +10,7 @@ mod support;
 
 mod commands;
 mod crash;
+mod docs;
 mod export;
 mod faults;
 mod queues;
