@@ -11,6 +11,7 @@ mod support;
 mod commands;
 mod crash;
 mod docs;
+mod examples;
 mod export;
 mod faults;
 mod queues;
