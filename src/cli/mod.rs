@@ -6,7 +6,7 @@
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `init`, `completions`, the preview of an expression
-//!   in `schedules`; `configuration` finds and judges the file.
+//!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
 mod caller;
@@ -33,6 +33,7 @@ mod run;
 mod run_cancel;
 mod run_view;
 mod runs;
+mod schedule_next;
 mod schedules;
 mod serve;
 mod session;
@@ -42,6 +43,7 @@ mod slots;
 mod status;
 mod table;
 mod times;
+mod wall;
 
 #[cfg(test)]
 mod client_tests;

@@ -261,6 +261,7 @@ fn json_and_exit_codes_of_the_daemon() {
     daemon.wait("readiness", || {
         (daemon.get("/readyz").status == 200).then_some(())
     });
+    daemon.wait("health", || (daemon.cli(&["status"]).status == 0).then_some(()));
     talk.says("status", 0, &["status"]);
     talk.says("health_ready", 0, &["health", "--ready"]);
     talk.says("version", 0, &["version"]);
