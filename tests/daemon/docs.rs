@@ -132,7 +132,11 @@ impl Walk {
             ["yaml", "fragment"] => self.fragment(&at, block.body.clone()),
             ["yaml", "fragment", "job"] => self.fragment(&at, job_with(&block.body)),
             [_, name] if name.contains('.') => {
-                let body = self.addressed(&block.body);
+                let mut body = self.addressed(&block.body);
+                if *name == "ductor.yaml" {
+                    // What a page leaves running is not waited for at its end.
+                    body.push_str("shutdown: {drainTimeout: 0}\n");
+                }
                 self.place.write(name, &body);
             }
             _ => panic!("{at}: a block `{}` is neither a file nor run", block.info),

@@ -72,9 +72,9 @@ fn every_example_is_good() {
         let file = folder().join(name).join("ductor.yaml");
         let answered = from_elsewhere(&["check", file.to_str().unwrap()]);
         assert_eq!(answered.status, 0, "{name}: {answered:?}");
-        let remarks = answered.stderr.matches("warning[").count();
-        let expected = usize::from(name == "dst-report");
-        assert_eq!(remarks, expected, "{name}: {answered:?}");
+        // The one that is about the change of the clock.
+        let warns = answered.stderr.contains("warning[");
+        assert_eq!(warns, name == "dst-report", "{name}: {answered:?}");
     }
 }
 
