@@ -38,10 +38,24 @@ pub(super) struct CheckArguments {
     /// Fail on warnings too.
     #[arg(long)]
     strict: bool,
+    /// Print the JSON Schema of the file, for editors.
+    #[arg(long, conflicts_with = "paths")]
+    print_schema: bool,
+    /// Print the reference page of all keys.
+    #[arg(long, conflicts_with_all = ["paths", "print_schema"], hide = true)]
+    print_reference: bool,
 }
 
 /// Checks, tells, and says 2 when something is not good.
 pub(super) fn check(arguments: &CheckArguments, show: &Show) -> Result<Exit, Failure> {
+    if arguments.print_schema {
+        show.data(&config::schema())?;
+        return Ok(Exit::Done);
+    }
+    if arguments.print_reference {
+        show.data(&config::reference())?;
+        return Ok(Exit::Done);
+    }
     let named: Vec<Option<PathBuf>> = match arguments.paths.as_slice() {
         [] => vec![None],
         paths => paths.iter().cloned().map(Some).collect(),
@@ -116,6 +130,7 @@ fn tell(path: &Path, checked: &Checked, strict: bool, show: &Show) -> Result<(),
             show.data(&format!("{} is good{counted}: {}.\n", path, sizes_of(config)))?;
             summary(config, show)
         }
+        Some(_) if strict => show.data(&format!("{path} is not good by --strict: {counts}.\n")),
         Some(_) => show.data(&format!("{path} is not good: {counts}.\n")),
         None => show.data(&format!("{path} cannot be used: {counts}.\n")),
     }

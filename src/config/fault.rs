@@ -157,7 +157,7 @@ pub(super) fn ordered(mut faults: Vec<Fault>, files: &[Arc<str>]) -> Vec<Fault> 
     let severity = faults.first().map_or(Severity::Note, |fault| fault.severity);
     faults.truncate(FAULTS_MAX);
     let at = Place::whole(&last.file);
-    let message = format!("{left_out} more findings are not shown; mend these first");
+    let message = format!("{left_out} more faults are not shown; mend these first");
     faults.push(Fault {
         severity,
         ..Fault::error("config/too-many-faults", &at, message)

@@ -4,7 +4,8 @@
 //! trees of them (pass one, structure), the readers walk the trees and collect all faults (pass two,
 //! meaning), `overrides` lays variables and flags on top, `render` shows faults with carets.
 //!
-//! - `keys` is the table of all words, also of those that are refused for now.
+//! - `key_table` is the table of all keys, `shape` what their values look like; `keys` knows also the words that are
+//!   refused for now. `schema` makes the JSON Schema and the reference page of them.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `schedule_text` the text of a schedule.
 //! - `quantity` and `substitute` are pure functions on text.
@@ -20,6 +21,7 @@ mod find;
 mod job_layer;
 mod job_policy;
 mod jobs;
+mod key_table;
 mod keys;
 mod load;
 mod model;
@@ -28,8 +30,10 @@ mod quantity;
 mod reading;
 mod render;
 mod schedule_text;
+mod schema;
 mod secrets;
 mod sections;
+mod shape;
 mod slot_pools;
 mod source;
 mod substitute;
@@ -44,6 +48,8 @@ mod job_tests;
 mod load_tests;
 #[cfg(test)]
 mod render_tests;
+#[cfg(test)]
+mod schema_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
@@ -61,6 +67,7 @@ pub use model::{
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
+pub use schema::{reference, schema};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Source, Sources};
 pub use substitute::Environment;

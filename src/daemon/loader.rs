@@ -25,6 +25,9 @@ pub struct Loaded {
     pub sources: Sources,
 }
 
+/// The configuration with its warnings, or all faults.
+type Judged = Result<(Config, Vec<Fault>), Vec<Fault>>;
+
 /// What `ductor check` finds.
 #[derive(Debug)]
 pub struct Checked {
@@ -105,7 +108,7 @@ impl Loader {
         }
     }
 
-    fn read(&self) -> (Sources, Result<(Config, Vec<Fault>), Vec<Fault>>) {
+    fn read(&self) -> (Sources, Judged) {
         match Sources::read(&self.path) {
             Ok(sources) => {
                 let environment = |name: &str| std::env::var(name).ok();
