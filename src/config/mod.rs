@@ -25,6 +25,7 @@ mod key_table;
 mod keys;
 mod load;
 mod model;
+mod origins;
 mod overrides;
 mod quantity;
 mod reading;
@@ -64,6 +65,7 @@ pub use model::{
     SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
     VerifyConfig,
 };
+pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};

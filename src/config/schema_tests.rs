@@ -67,10 +67,12 @@ fn homes() -> Vec<Home> {
             if homes.iter().any(|known| known.section == section) {
                 continue;
             }
-            let value = match key.shape {
-                Shape::Named(_) => format!("{{warehouse: {{{HOLE}}}}}"),
-                Shape::ListOf(_) | Shape::Environment => format!("[{{{HOLE}}}]"),
-                _ => format!("{{{HOLE}}}"),
+            let value = if matches!(key.shape, Shape::Named(_)) {
+                format!("{{warehouse: {{{HOLE}}}}}")
+            } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment) {
+                format!("[{{{HOLE}}}]")
+            } else {
+                format!("{{{HOLE}}}")
             };
             let inside = pairs(home.section, key.word, &value);
             homes.push(Home {
@@ -208,10 +210,8 @@ fn misfit_inside(whole: &Value, schema: &Value, value: &Value) -> Option<String>
 }
 
 fn types(schema: &Value) -> Vec<&str> {
-    match schema {
-        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
-        one => one.as_str().into_iter().collect(),
-    }
+    let many = schema.as_array().into_iter().flatten();
+    many.chain([schema]).filter_map(Value::as_str).collect()
 }
 
 fn kind(value: &Value) -> &'static str {

@@ -61,6 +61,24 @@ pub(super) enum Text {
 }
 
 impl Text {
+    /// Whether `${NAME}` is replaced in it.
+    pub(super) fn is_substituted(self) -> bool {
+        match self {
+            Self::Address | Self::Host | Self::NodeName | Self::Origin | Self::Path | Self::WebAddress => {
+                true
+            }
+            Self::Field
+            | Self::JobName
+            | Self::LogLevel
+            | Self::Shell
+            | Self::SlotPoolName
+            | Self::TimeZone
+            | Self::User
+            | Self::Value
+            | Self::Variable => false,
+        }
+    }
+
     /// For the reference page.
     pub(super) fn name(self) -> &'static str {
         match self {

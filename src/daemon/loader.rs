@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{schedule_check::Schedules, schedule_lints, secret_check};
-use crate::config::{self, Config, Fault, Overrides, Sources};
+use crate::config::{self, Config, Fault, Origin, Overrides, Sources};
 use crate::words::time::{Clock, SystemClock};
 
 /// Where the configuration is and what is laid over it. Both hold for the life of a daemon: a reload reads the same place.
@@ -106,6 +106,13 @@ impl Loader {
             findings: sources.in_order(findings),
             sources,
         }
+    }
+
+    /// Where each value of what was checked comes from.
+    pub fn origins(&self, checked: &Checked) -> Vec<Origin> {
+        let environment = |name: &str| std::env::var(name).ok();
+        let origins = |config| config::origins(&checked.sources, &environment, &self.overrides, config);
+        checked.config.as_ref().map(origins).unwrap_or_default()
     }
 
     fn read(&self) -> (Sources, Judged) {
