@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::{check, configure, doctor, jobs, nodes, runs, slots, status};
+use super::caller::Caller;
+use super::failure::Failure;
+use super::{check, completions, configure, doctor, jobs, nodes, runs, schedules, slots, status};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -19,6 +21,7 @@ Examples:
   ductor job ls                     all jobs
   ductor job start backup --follow  start one and watch its output
   ductor run ls --where 'state:failed since:1h'
+  ductor schedule why backup --at 02:30
   ductor slots ls                   who holds slots and who waits
 
 `ductor COMMAND --help` says more.
@@ -54,6 +57,12 @@ pub(super) struct Global {
     /// Where the daemon is [env: DUCTOR_SERVER] [default: http://127.0.0.1:8470].
     #[arg(long, global = true, value_name = "URL")]
     server: Option<String>,
+    /// File with the API key; the variable holds the key itself [env: DUCTOR_API_KEY].
+    #[arg(long, global = true, value_name = "PATH")]
+    key_file: Option<PathBuf>,
+    /// Whose things [env: DUCTOR_TENANT] [default: that of the key].
+    #[arg(long, global = true, value_name = "NAME")]
+    tenant: Option<String>,
     /// Print the API's answer as JSON; errors too.
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -72,10 +81,24 @@ pub(super) struct Global {
 }
 
 impl Global {
+    /// With this address and nothing else.
+    #[cfg(test)]
+    pub(super) fn of_server(server: &str) -> Global {
+        let line = ["ductor", "--server", server, "version"];
+        Arguments::parse_from(line).global
+    }
+
     /// The address of the daemon, if one was given. Clap would print a variable's value in every usage line.
     pub(super) fn server_given(&self) -> Option<String> {
         let variable = || std::env::var("DUCTOR_SERVER").ok();
         self.server.clone().or_else(variable)
+    }
+
+    /// Who calls.
+    pub(super) fn caller(&self) -> Result<Caller, Failure> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let tenant = self.tenant.clone().or_else(|| variable("DUCTOR_TENANT"));
+        Caller::new(self.key_file.as_deref(), variable("DUCTOR_API_KEY"), tenant)
     }
 
     /// The address of the daemon.
@@ -101,6 +124,9 @@ pub(super) enum Command {
     /// Jobs: list, start, stop, pause.
     #[command(subcommand)]
     Job(jobs::JobCommand),
+    /// Schedules: when jobs fire, and why one did not.
+    #[command(subcommand)]
+    Schedule(schedules::ScheduleCommand),
     /// Slot pools: who holds slots, who waits.
     #[command(subcommand)]
     Slots(slots::SlotsCommand),
@@ -115,6 +141,8 @@ pub(super) enum Command {
     Config(configure::ConfigCommand),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
+    /// The script that completes commands and flags in a shell.
+    Completions(completions::CompletionsArguments),
 }
 
 /// Where the configuration is and what is laid over it.

@@ -9,6 +9,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::Value;
 
+use super::caller::Caller;
 use super::failure::{Failure, Problem};
 use crate::words::ids::EntryId;
 
@@ -81,13 +82,16 @@ pub(super) fn server_url(text: &str) -> Result<Url, Failure> {
 
 impl Client {
     /// A client of the daemon at that address.
-    pub(super) fn new(server: &str) -> Result<Client, Failure> {
+    pub(super) fn new(server: &str, caller: &Caller) -> Result<Client, Failure> {
         let server = server_url(server)?;
-        // A proxy is for the way out; what we ask is at hand.
+        // A proxy is for the way out; what we ask is at hand. Certificates are for https: reading those of the machine
+        // would take time, and fail where there are none.
         let http = reqwest::Client::builder()
             .no_proxy()
+            .tls_certs_only([])
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT)
+            .default_headers(caller.headers()?)
             .user_agent(concat!("ductor/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| Failure::Negative(format!("the HTTP client cannot start: {error}")))?;

@@ -84,7 +84,7 @@ fn command(address: SocketAddr, words: &[&str]) -> Result<Exit, Failure> {
     let line = ["ductor", "--server", &server, "--quiet"];
     let arguments = Arguments::try_parse_from(line.iter().chain(words)).expect("good words");
     let session = Session::new(
-        Client::new(&arguments.global.server())?,
+        Client::new(&arguments.global.server(), &arguments.global.caller()?)?,
         Show::new(&arguments.global),
     );
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -68,7 +68,7 @@ pub(super) fn load(serve: &ServeArguments) -> Result<Loaded, String> {
     let show = |faults: &[Fault], sources: &Sources| config::render(faults, sources, paint);
     let path = find(serve.config.config.clone()).map_err(|fault| show(&[*fault], &Sources::default()))?;
     let loader = Loader::new(path.clone(), overrides(serve));
-    match loader.load() {
+    match loader.load_at_start() {
         Ok(daemon::Loaded {
             config,
             warnings,

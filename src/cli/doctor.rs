@@ -10,7 +10,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::ConfigArguments;
+use super::args::{ConfigArguments, Global};
 use super::client::Client;
 use super::configuration;
 use super::exit::Exit;
@@ -70,8 +70,11 @@ const HELD: &str = "a running daemon has it and does not answer here: say where 
 
 /// Asks the daemon that holds the store: at the address that was given, or where the configuration makes it listen.
 /// Not at both: another daemon would answer for its own store.
-fn ask_the_holder(server: Option<String>, config: &Config) -> Vec<Line> {
-    let answer = ask(&server.unwrap_or_else(|| address_of(config.server.listen)));
+fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
+    let server = global
+        .server_given()
+        .unwrap_or_else(|| address_of(config.server.listen));
+    let answer = ask(&server, global);
     let Some(answer) = answer else {
         return vec![line("store", Verdict::Bad, HELD)];
     };
@@ -106,8 +109,8 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{end}")
 }
 
-fn ask(server: &str) -> Option<Value> {
-    let client = Client::new(server).ok()?;
+fn ask(server: &str, global: &Global) -> Option<Value> {
+    let client = Client::new(server, &global.caller().ok()?).ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -119,7 +122,7 @@ fn ask(server: &str) -> Option<Value> {
 }
 
 /// Looks, tells, and says 1 when something is bad.
-pub(super) fn doctor(arguments: &DoctorArguments, server: Option<String>, show: &Show) -> Exit {
+pub(super) fn doctor(arguments: &DoctorArguments, global: &Global, show: &Show) -> Exit {
     let loaded = match configuration::load_for_tool(&arguments.config) {
         Ok(loaded) => loaded,
         Err(text) => {
@@ -146,7 +149,7 @@ pub(super) fn doctor(arguments: &DoctorArguments, server: Option<String>, show: 
     lines.extend(locks(root));
     let mut of_store = store(root, arguments.store);
     if of_store.iter().any(|line| line.text == HELD) {
-        of_store = ask_the_holder(server, config);
+        of_store = ask_the_holder(global, config);
     }
     lines.extend(of_store);
     let bad = lines.iter().any(|line| line.verdict == Verdict::Bad);
@@ -386,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_daemon_that_holds_the_store_is_asked() {
-        let ask = |body| ask_the_holder(Some(answering(body)), &Config::default());
+        let ask = |body| ask_the_holder(&Global::of_server(&answering(body)), &Config::default());
         let lines = ask(r#"{"data":{"clean":true,"findings":[],"rows":7}}"#);
         assert_eq!(lines[0].verdict, Verdict::Ok);
         assert_eq!(lines[0].text, "clean (7 rows, checked by the running daemon)");
@@ -396,8 +399,8 @@ mod tests {
             (Verdict::Bad, "runs: a row is missing")
         );
         assert_eq!(ask("{}")[0].verdict, Verdict::Bad);
-        let nobody = Some("http://127.0.0.1:1".to_owned());
-        assert_eq!(ask_the_holder(nobody, &Config::default())[0].text, HELD);
+        let nobody = Global::of_server("http://127.0.0.1:1");
+        assert_eq!(ask_the_holder(&nobody, &Config::default())[0].text, HELD);
     }
 
     #[test]

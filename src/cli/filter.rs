@@ -61,6 +61,23 @@ impl Filter {
         Ok(())
     }
 
+    /// Adds what cannot be asked for twice: only runs that can still be ended.
+    pub(super) fn only_unfinished(mut self) -> Result<Filter, String> {
+        let mut states = self.query.iter().filter(|(key, _)| *key == "state").peekable();
+        if states.peek().is_none() {
+            self.query
+                .extend(["pending", "running"].map(|state| ("state", state.to_owned())));
+            return Ok(self);
+        }
+        let ended = states.find(|(_, state)| !matches!(state.as_str(), "pending" | "running"));
+        match ended {
+            Some((_, state)) => Err(format!(
+                "a run that has {state} cannot be cancelled; say pending or running"
+            )),
+            None => Ok(self),
+        }
+    }
+
     /// True when everything is wanted.
     pub(super) fn is_empty(&self) -> bool {
         *self == Filter::default()
@@ -89,7 +106,7 @@ impl Filter {
 }
 
 /// A length before now, or an instant.
-fn past(value: &str, face: &Clockface, now: Millis) -> Result<Millis, String> {
+pub(super) fn past(value: &str, face: &Clockface, now: Millis) -> Result<Millis, String> {
     match times::read_length(value) {
         Ok(ms) => Ok(Millis(now.0.saturating_sub_unsigned(ms))),
         Err(_) => face.read(value, now),
@@ -160,6 +177,25 @@ mod tests {
         assert!(!filter.keeps(&old) && filter.is_before(&old));
         assert!(read("").unwrap().is_empty() && read("").unwrap().keeps(&old));
         assert!(read("since:1970-01-01T00:30:00Z").unwrap().keeps(&old));
+    }
+
+    #[test]
+    fn only_runs_that_have_not_ended_can_be_cancelled() {
+        let states = |text: &str| {
+            let filter = read(text).unwrap().only_unfinished()?;
+            Ok(filter
+                .query
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect::<Vec<_>>())
+        };
+        assert_eq!(
+            states("job:a"),
+            Ok(vec!["a".to_owned(), "pending".to_owned(), "running".to_owned()])
+        );
+        assert_eq!(states("state:pending"), Ok(vec!["pending".to_owned()]));
+        let refused: Result<Vec<String>, String> = states("state:pending state:failed");
+        assert!(refused.unwrap_err().contains("has failed cannot be cancelled"));
     }
 
     #[test]

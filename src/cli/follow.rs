@@ -15,6 +15,7 @@ use super::fields;
 use super::log_text::{LogText, Source};
 use super::run_view::{AttemptRef, attempts_of, has_ended, is_live, state_of, step_name, waiting_reason};
 use super::session::Session;
+use super::sieve::Sieve;
 
 /// The first and the longest pause between two looks at a run.
 const LOOK_FIRST: Duration = Duration::from_millis(100);
@@ -45,6 +46,7 @@ pub(super) struct Watcher<'s> {
     absences: u32,
     states: BTreeMap<String, String>,
     shown: BTreeSet<AttemptRef>,
+    sieve: Option<Sieve>,
 }
 
 impl<'s> Watcher<'s> {
@@ -57,7 +59,13 @@ impl<'s> Watcher<'s> {
             absences: 0,
             states: BTreeMap::new(),
             shown: BTreeSet::new(),
+            sieve: None,
         }
+    }
+
+    /// The same, showing only lines that pass the sieve.
+    pub(super) fn sieved(self, sieve: Option<Sieve>) -> Watcher<'s> {
+        Watcher { sieve, ..self }
     }
 
     /// A watcher of a run that the daemon has just made.
@@ -197,11 +205,11 @@ impl<'s> Watcher<'s> {
 
     /// Shows the log of an attempt from its beginning until nothing more can come.
     pub(super) async fn log_to_end(&mut self, attempt: &AttemptRef) -> Result<(), Failure> {
-        let mut log = LogReader::new(&self.run, attempt);
+        let mut log = LogReader::new(&self.run, attempt, self.sieve.clone());
         loop {
             let seen = log.offset;
             match log.tail(self.session).await {
-                Ok(true) => return Ok(()),
+                Ok(true) => return log.finish(self.session),
                 Ok(false) => {}
                 Err(failure) => {
                     self.bear(failure).await?;
@@ -233,7 +241,7 @@ pub(super) struct LogReader {
 
 impl LogReader {
     /// At the beginning of a log.
-    pub(super) fn new(run: &str, attempt: &AttemptRef) -> LogReader {
+    pub(super) fn new(run: &str, attempt: &AttemptRef, sieve: Option<Sieve>) -> LogReader {
         LogReader {
             source: Source {
                 run: run.to_owned(),
@@ -242,7 +250,7 @@ impl LogReader {
             },
             number: attempt.number.to_string(),
             fence: attempt.fence,
-            text: LogText::default(),
+            text: LogText::sieved(sieve),
             offset: 0,
         }
     }
@@ -292,6 +300,11 @@ impl LogReader {
         Ok(())
     }
 
+    /// Nothing more comes, or is wanted.
+    fn finish(&mut self, session: &Session) -> Result<(), Failure> {
+        self.text.finish(&self.source, &session.show)
+    }
+
     /// Shows what is there beyond the offset.
     pub(super) async fn rest(&mut self, session: &Session) -> Result<(), Failure> {
         loop {
@@ -299,12 +312,12 @@ impl LogReader {
             query.push(("limit", LOG_PART.to_string()));
             let part = session.client.log_part(&self.path(), &query).await?;
             if part.bytes.is_empty() {
-                return Ok(());
+                return self.finish(session);
             }
             self.text.write(&part.bytes, &self.source, &session.show)?;
             self.offset = part.start.unwrap_or(self.offset) + part.bytes.len() as u64;
             if part.size.is_some_and(|size| self.offset >= size) {
-                return Ok(());
+                return self.finish(session);
             }
         }
     }

@@ -171,6 +171,8 @@ fn state_of(job: &Value) -> String {
     let waiting = count(job, &["pool.queued"]);
     if !enabled {
         "disabled".to_owned()
+    } else if !fields::list(job, &["late"]).is_empty() {
+        "late".to_owned()
     } else if running > 0 {
         format!("running {running}")
     } else if pause_of(job).is_some_and(|paused| paused.as_bool() != Some(false)) {
@@ -292,6 +294,9 @@ async fn show(session: &Session, name: &str) -> Result<Exit, Failure> {
         ),
         ("state", show.state(&state_of(job))),
     ];
+    for late in fields::list(job, &["late"]) {
+        pairs.extend(fields::text(late, &["reason"]).map(|text| ("late", text)));
+    }
     pairs.extend(pauses::sentence(pause_of(job), show).map(|text| ("paused", text)));
     let zone = fields::text(job, &["schedule.timezone"]).unwrap_or_else(|| "UTC".to_owned());
     let mut schedule = schedule_of(job);
@@ -456,6 +461,8 @@ mod tests {
         check(json!({"paused": {"until": null}}), "paused");
         check(json!({"paused": false, "pool": {"queued": 2}}), "queued");
         check(json!({"paused": null}), "idle");
+        check(json!({"running": 1, "late": [{"check": "maxRuntime"}]}), "late");
+        check(json!({"late": []}), "idle");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::show::{Show, write_data, write_stderr};
+use super::sieve::{Line, Sieve};
 use crate::worker::process::{Record, Stream, Tag};
 
 /// What one record becomes.
@@ -24,6 +25,8 @@ pub(super) struct LogText {
     waiting: Vec<u8>,
     /// The stream of a piece that has no line end yet.
     open: Option<Stream>,
+    /// Only lines that pass it are shown.
+    sieve: Option<Sieve>,
 }
 
 /// Which attempt a record belongs to.
@@ -38,6 +41,14 @@ pub(super) struct Source {
 }
 
 impl LogText {
+    /// A log of which only matching lines are shown.
+    pub(super) fn sieved(sieve: Option<Sieve>) -> LogText {
+        LogText {
+            sieve,
+            ..LogText::default()
+        }
+    }
+
     /// The whole records of the bytes so far; an unfinished last one waits.
     fn records(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
         self.waiting.extend_from_slice(bytes);
@@ -90,6 +101,16 @@ impl LogText {
 
     /// Writes the next bytes to the two streams, or as NDJSON.
     pub(super) fn write(&mut self, bytes: &[u8], source: &Source, show: &Show) -> Result<(), Failure> {
+        if let Some(mut sieve) = self.sieve.take() {
+            let lines: Vec<Line> = self
+                .records(bytes)
+                .iter()
+                .filter_map(|line| Record::parse(line))
+                .filter_map(|record| sieve.take(record.tag, record.payload))
+                .collect();
+            self.sieve = Some(sieve);
+            return tell(&lines, source, show);
+        }
         if show.json {
             for line in self.records(bytes) {
                 if let Some(record) = Record::parse(&line) {
@@ -107,6 +128,34 @@ impl LogText {
         }
         Ok(())
     }
+
+    /// The log has ended: a last line without a line end is judged too.
+    pub(super) fn finish(&mut self, source: &Source, show: &Show) -> Result<(), Failure> {
+        let left = self.sieve.as_mut().map(Sieve::finish).unwrap_or_default();
+        tell(&left, source, show)
+    }
+}
+
+/// Writes lines that have passed the sieve.
+fn tell(lines: &[Line], source: &Source, show: &Show) -> Result<(), Failure> {
+    for line in lines {
+        if show.json {
+            let tag = if line.ends {
+                Tag::Line(line.stream)
+            } else {
+                Tag::Piece(line.stream)
+            };
+            let payload = &line.bytes;
+            show.json_line(&document(Record { tag, payload }, source))?;
+            continue;
+        }
+        let bytes = [line.bytes.as_slice(), b"\n"].concat();
+        match line.stream {
+            Stream::Stdout => write_data(&bytes)?,
+            Stream::Stderr => write_stderr(&bytes),
+        }
+    }
+    Ok(())
 }
 
 fn document(record: Record<'_>, source: &Source) -> Value {

@@ -1,14 +1,18 @@
 //! The command line: one file per noun. A thin client of the HTTP API, save for what works without a daemon.
 //!
 //! * `args` has the words, `run` the way from them to an exit code (`exit`), `session` what a command works with.
-//! * `client` talks to the daemon, `failure` is why it did not work, `fields` reads answers leniently.
-//! * `show` writes, `table` and `times` give it form, `log_text` and `event_text` read logs and event streams.
-//! * `status`, `jobs`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`, `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`; `configuration` finds and judges the file.
+//! * `client` talks to the daemon as `caller`, `failure` is why it did not work, `fields` reads answers leniently.
+//! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
+//! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
+//!   `pauses` serve them.
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `completions`, the preview of an expression
+//!   in `schedules`; `configuration` finds and judges the file.
 
 mod args;
+mod caller;
 mod check;
 mod client;
+mod completions;
 mod configuration;
 mod configure;
 mod doctor;
@@ -22,13 +26,17 @@ mod foreground;
 mod jobs;
 mod log_text;
 mod nodes;
+mod paragraph;
 mod pauses;
 mod run;
+mod run_cancel;
 mod run_view;
 mod runs;
+mod schedules;
 mod serve;
 mod session;
 mod show;
+mod sieve;
 mod slots;
 mod status;
 mod table;

@@ -13,7 +13,9 @@ use super::failure::Failure;
 use super::session::Session;
 use super::show::Show;
 use super::times;
-use super::{check, configure, doctor, foreground, jobs, nodes, runs, serve, slots, status};
+use super::{
+    check, completions, configure, doctor, foreground, jobs, nodes, runs, schedules, serve, slots, status,
+};
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
@@ -40,19 +42,26 @@ pub fn run() -> ExitCode {
                 failure.exit()
             })
         }
-        Command::Doctor(arguments) => doctor::doctor(&arguments, global.server_given(), &Show::new(&global)),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, &global, &Show::new(&global)),
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
+        Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
+        Command::Schedule(command) if !command.needs_a_daemon() => ended(
+            &global,
+            schedules::without_a_daemon(&Show::new(&global), &command),
+        ),
         command @ (Command::Status
         | Command::Health(_)
         | Command::Version
         | Command::Job(_)
+        | Command::Schedule(_)
         | Command::Slots(_)
         | Command::Run(_)
         | Command::Node(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
-            let session = Session::new(Client::new(&global.server())?, show.clone());
+            let client = Client::new(&global.server(), &global.caller()?)?;
+            let session = Session::new(client, show.clone());
             runtime.block_on(bounded(&session, command, global.timeout))
         }),
     };
@@ -70,8 +79,13 @@ fn with_runtime(global: &Global, work: impl FnOnce(&Runtime, &Show) -> Result<Ex
     };
     let result = work(&runtime, &show);
     runtime.shutdown_background();
+    ended(global, result)
+}
+
+/// Tells a failure; the exit code.
+fn ended(global: &Global, result: Result<Exit, Failure>) -> Exit {
     result.unwrap_or_else(|failure| {
-        show.failure(&failure);
+        Show::new(global).failure(&failure);
         failure.exit()
     })
 }
@@ -105,11 +119,12 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Health(arguments) => status::health(session, &arguments).await,
         Command::Version => status::version(session).await,
         Command::Job(command) => jobs::perform(session, command).await,
+        Command::Schedule(command) => schedules::perform(session, command).await,
         Command::Slots(command) => slots::perform(session, command).await,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
-        Command::Serve(_) | Command::Check(_) | Command::Doctor(_) => {
+        Command::Serve(_) | Command::Check(_) | Command::Doctor(_) | Command::Completions(_) => {
             Err(Failure::Usage("this command needs no daemon".to_owned()))
         }
     }

@@ -101,6 +101,19 @@ pub(super) fn attempts_of(run: &Value) -> Vec<AttemptRef> {
     found
 }
 
+/// When an attempt ended; `None` while it runs.
+pub(super) fn ended_at(run: &Value, attempt: &AttemptRef) -> Option<Millis> {
+    let steps = fields::list(run, &["steps"]).iter();
+    let of_step = steps.filter(|step| step_name(step) == attempt.step);
+    of_step
+        .flat_map(|step| fields::list(step, &["attempts"]))
+        .filter(|row| {
+            fields::number(row, &["number"]) == Some(attempt.number)
+                && fields::number(row, &["fence"]) == attempt.fence
+        })
+        .find_map(|row| fields::instant(row, &["ended_at"]))
+}
+
 /// True while this attempt is being executed.
 pub(super) fn is_live(run: &Value, attempt: &AttemptRef) -> bool {
     let steps = fields::list(run, &["steps"]);

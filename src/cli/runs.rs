@@ -1,7 +1,6 @@
-//! `ductor run …`: list, show, why, logs, cancel, follow.
+//! `ductor run …`: list, show, why, logs, follow. What ends runs is in `run_cancel`.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, IsTerminal};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -10,15 +9,18 @@ use super::client::Body;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
-use super::filter::Filter;
+use super::filter::{self, Filter};
 use super::follow::{LogReader, Watch, Watcher};
+use super::run_cancel;
 use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
 };
 use super::session::Session;
-use super::show::{Fit, Show, dash, write_stderr};
+use super::show::{Fit, Show, dash};
+use super::sieve::{self, Sieve};
 use super::table::{Kind, Table};
 use super::times;
+use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.
 const PAGE_MAX: usize = 500;
@@ -37,7 +39,8 @@ pub(super) enum RunCommand {
     #[command(after_help = LOG_EXAMPLES)]
     Logs(LogArguments),
     /// End runs: what waits is withdrawn, what runs gets SIGTERM.
-    Cancel(CancelArguments),
+    #[command(after_help = run_cancel::EXAMPLES)]
+    Cancel(run_cancel::CancelArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -55,7 +58,9 @@ const LOG_EXAMPLES: &str = "\
 Examples:
   ductor run logs run_01…             the newest attempt of each step
   ductor run logs run_01… -f          until it ends
-  ductor run logs run_01… main --attempt 1";
+  ductor run logs run_01… main --attempt 1
+  ductor run logs run_01… --grep 'error|warn'
+  ductor run logs run_01… --since 10m attempts that still ran ten minutes ago";
 
 /// Arguments of `run ls`.
 #[derive(Debug, Clone, Args)]
@@ -96,17 +101,12 @@ pub(super) struct LogArguments {
     /// Which attempt; the newest if absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     attempt: Option<i64>,
-}
-
-/// Arguments of `run cancel`.
-#[derive(Debug, Clone, Args)]
-pub(super) struct CancelArguments {
-    /// The runs' ids.
-    #[arg(value_name = "ID", required = true)]
-    ids: Vec<String>,
-    /// Do not ask.
-    #[arg(long, short)]
-    yes: bool,
+    /// Only lines that match this regular expression.
+    #[arg(long, value_name = "RE", value_parser = sieve::read_pattern)]
+    grep: Option<regex::bytes::Regex>,
+    /// Only attempts that still ran then: 10m ago, 08:00, "2025-11-30 06:00".
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
 }
 
 /// Does it.
@@ -116,7 +116,7 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Show(arguments) => show(session, &arguments.id).await,
         RunCommand::Why(arguments) => why(session, &arguments.id).await,
         RunCommand::Logs(arguments) => logs(session, &arguments).await,
-        RunCommand::Cancel(arguments) => cancel(session, &arguments).await,
+        RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }
@@ -148,7 +148,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-fn runs_table(runs: &[Value], show: &Show, fit: Fit) -> Table {
+pub(super) fn runs_table(runs: &[Value], show: &Show, fit: Fit) -> Table {
     let why = |run: &Value| waiting_reason(run).or_else(|| reason_of(run)).unwrap_or_default();
     let created = |run: &Value| show.moment(fields::instant(run, &["created_at"]), fit);
     if fit == Fit::Wide {
@@ -198,7 +198,11 @@ fn runs_table(runs: &[Value], show: &Show, fit: Fit) -> Table {
 }
 
 /// The runs of as many pages as are needed, and one document with all of them.
-async fn pages(session: &Session, filter: &Filter, limit: usize) -> Result<(Vec<Value>, String), Failure> {
+pub(super) async fn pages(
+    session: &Session,
+    filter: &Filter,
+    limit: usize,
+) -> Result<(Vec<Value>, String), Failure> {
     let mut runs: Vec<Value> = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
@@ -268,8 +272,47 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     for step in fields::list(run, &["steps"]) {
         show_step(session, step)?;
     }
+    show_reports(show, run)?;
     show.note(&format!("\nIts output: ductor run logs {}", id_of(run)));
     Ok(Exit::Done)
+}
+
+/// Who was told of the run.
+fn show_reports(show: &Show, run: &Value) -> Result<(), Failure> {
+    let reports = fields::list(run, &["reports"]);
+    if reports.is_empty() {
+        return Ok(());
+    }
+    show.data("\nreports\n")?;
+    show.fitting(|fit| reports_table(reports, show, fit))
+}
+
+fn reports_table(reports: &[Value], show: &Show, fit: Fit) -> Table {
+    let why = if fit == Fit::Wide {
+        Kind::Sentence
+    } else {
+        Kind::Below
+    };
+    let mut table = Table::new(&[
+        ("ON", Kind::Whole),
+        ("BY", Kind::Whole),
+        ("STATE", Kind::State),
+        ("TRIES", Kind::Number),
+        ("WHEN", Kind::Whole),
+        ("WHY", why),
+    ]);
+    for report in reports {
+        let at = fields::instant(report, &["at", "next_try_at"]);
+        table.row(&[
+            fields::text(report, &["on"]).unwrap_or_else(dash),
+            fields::text(report, &["target"]).unwrap_or_else(dash),
+            state_of(report),
+            fields::text(report, &["tries"]).unwrap_or_else(dash),
+            show.moment(at, fit),
+            fields::text(report, &["reason"]).unwrap_or_default(),
+        ]);
+    }
+    table
 }
 
 fn trigger_line(run: &Value, show: &Show) -> String {
@@ -337,7 +380,7 @@ async fn why(session: &Session, id: &str) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     for sentence in run_view::reasons(fields::data(&body.value), show.face()) {
-        show.data(&format!("{sentence}\n"))?;
+        show.paragraph(&sentence)?;
     }
     Ok(Exit::Done)
 }
@@ -353,7 +396,13 @@ async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failu
             known.join(", ")
         )));
     }
-    let wanted = wanted_logs(run, arguments);
+    let since = arguments.since.as_ref().map(|text| {
+        filter::past(text, session.show.face(), session.show.now())
+            .map_err(|error| Failure::Usage(format!("--since: {error}")))
+    });
+    let since = since.transpose()?;
+    let sieve = arguments.grep.clone().map(Sieve::new);
+    let wanted = wanted_logs(run, arguments, since);
     if let Some(number) = arguments
         .attempt
         .filter(|_| wanted.is_empty() && !arguments.follow)
@@ -363,6 +412,10 @@ async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failu
             arguments.id
         );
         return Err(Failure::NotFound(text));
+    }
+    if wanted.is_empty() && since.is_some() && !arguments.follow && !attempts_of(run).is_empty() {
+        session.show.note("No attempt has run since then.");
+        return Ok(Exit::Done);
     }
     if wanted.is_empty() && !arguments.follow {
         let sentence = waiting_reason(run).map_or_else(String::new, |why| format!(": {why}"));
@@ -374,11 +427,13 @@ async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failu
     }
     if !arguments.follow {
         for attempt in &wanted {
-            LogReader::new(&arguments.id, attempt).rest(session).await?;
+            LogReader::new(&arguments.id, attempt, sieve.clone())
+                .rest(session)
+                .await?;
         }
         return Ok(Exit::Done);
     }
-    let mut watcher = Watcher::new(session, &arguments.id);
+    let mut watcher = Watcher::new(session, &arguments.id).sieved(sieve);
     if arguments.attempt.is_some() || arguments.step.is_some() {
         let attempts = if wanted.is_empty() {
             watcher
@@ -399,9 +454,15 @@ async fn logs(session: &Session, arguments: &LogArguments) -> Result<Exit, Failu
 }
 
 /// The attempt that was asked for, or the newest of each step.
-fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
+fn wanted_logs(run: &Value, arguments: &LogArguments, since: Option<Millis>) -> Vec<AttemptRef> {
     let mut wanted: Vec<AttemptRef> = Vec::new();
+    let ended = |attempt: &AttemptRef| run_view::ended_at(run, attempt);
+    let too_old =
+        |attempt: &AttemptRef| since.is_some_and(|since| ended(attempt).is_some_and(|at| at < since));
     for attempt in attempts_of(run) {
+        if too_old(&attempt) {
+            continue;
+        }
         if arguments.step.as_ref().is_some_and(|step| *step != attempt.step) {
             continue;
         }
@@ -414,59 +475,6 @@ fn wanted_logs(run: &Value, arguments: &LogArguments) -> Vec<AttemptRef> {
         }
     }
     wanted
-}
-
-async fn cancel(session: &Session, arguments: &CancelArguments) -> Result<Exit, Failure> {
-    if !arguments.yes {
-        // Not on the thread that hears Ctrl-C.
-        let count = arguments.ids.len();
-        let asked = tokio::task::spawn_blocking(move || confirm(count)).await;
-        asked.map_err(|error| Failure::Negative(error.to_string()))??;
-    }
-    let mut exit = Exit::Done;
-    for id in &arguments.ids {
-        let verb = format!("{id}:cancel");
-        match session.client.post(&["api", "runs", &verb], None, None).await {
-            Ok(answer) if session.show.json => session.show.document(&answer.text)?,
-            Ok(answer) => {
-                let state = state_of(fields::data(&answer.value));
-                let word = if state == "cancelled" {
-                    "cancelled"
-                } else {
-                    "is being cancelled"
-                };
-                session.show.data(&format!("{id} {word}\n"))?;
-            }
-            // One that cannot be cancelled does not save the others.
-            Err(failure @ Failure::Problem(_)) if arguments.ids.len() > 1 => {
-                session.show.failure(&failure);
-                exit = failure.exit();
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(exit)
-}
-
-fn confirm(count: usize) -> Result<(), Failure> {
-    let what = if count == 1 {
-        "this run".to_owned()
-    } else {
-        format!("these {count} runs")
-    };
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::Usage(format!(
-            "cancelling {what} needs --yes where nobody can be asked"
-        )));
-    }
-    write_stderr(format!("Cancel {what}? [y/N] ").as_bytes());
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok();
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        Ok(())
-    } else {
-        Err(Failure::Negative("nothing was cancelled".to_owned()))
-    }
 }
 
 async fn follow_run(session: &Session, id: &str) -> Result<Exit, Failure> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::args::Global;
 use super::failure::Failure;
+use super::paragraph::wrapped;
 use super::table::{Place, Table};
 use super::times::{self, Clockface};
 use crate::os::terminal;
@@ -209,11 +210,18 @@ impl Show {
         }
     }
 
+    /// Sentences, each broken where the terminal ends.
+    pub(super) fn paragraph(&self, text: &str) -> Result<(), Failure> {
+        self.data(&format!("{}\n", wrapped(text, self.width, 0)))
+    }
+
     /// `name  value` lines under each other.
     pub(super) fn pairs(&self, pairs: &[(&str, String)]) -> Result<(), Failure> {
         let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let line =
-            |(name, value): &(&str, String)| format!("{}  {value}\n", self.dim(&format!("{name:width$}")));
+        let line = |(name, value): &(&str, String)| {
+            let value = wrapped(value, self.width, width + 2);
+            format!("{}  {value}\n", self.dim(&format!("{name:width$}")))
+        };
         self.data(&pairs.iter().map(line).collect::<String>())
     }
 }

@@ -35,25 +35,86 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
     }
     let verdict =
         fields::text(status, &["verdict"]).unwrap_or_else(|| "The daemon gives no verdict.".to_owned());
-    show.data(&format!("{}\n", show.strong(&one_line(&verdict))))?;
+    show.paragraph(&show.strong(&one_line(&verdict)))?;
     let mut pairs: Vec<(&str, String)> = Vec::new();
-    let mut pair = |name: &'static str, names: &[&str]| {
-        pairs.extend(fields::text(status, names).map(|text| (name, text)));
+    let text = |names: &[&str]| fields::text(status, names);
+    pairs.extend(text(&["counts.running"]).map(|text| ("running", text)));
+    pairs.extend(text(&["counts.waiting"]).map(|text| ("waiting", text)));
+    let more = if fields::truth(status, &["counts.failed_is_lower_bound"]) {
+        " or more"
+    } else {
+        ""
     };
-    pair("node", &["node"]);
-    pair("version", &["version"]);
-    pair("running", &["counts.running"]);
-    pair("waiting", &["counts.waiting"]);
-    pair("failed, 24 h", &["counts.failed_last_24h"]);
-    let up = fields::number(status, &["uptime_seconds"]).and_then(|seconds| u64::try_from(seconds).ok());
-    pairs.extend(up.map(|seconds| ("up", times::length(seconds * 1_000))));
+    pairs.extend(text(&["counts.failed_last_24h"]).map(|text| ("failed, 24 h", format!("{text}{more}"))));
+    pairs.extend(pools_line(status).map(|text| ("slots", text)));
+    pairs.push(("nodes", nodes_line(status)));
+    pairs.extend(uptime(status).map(|text| ("up", text)));
+    pairs.extend(text(&["version"]).map(|text| ("version", text)));
     for run in fields::list(status, &["poisoned_runs"]) {
         let text = |name: &str| fields::text(run, &[name]).unwrap_or_default();
         pairs.push(("given up", format!("{} of job {}", text("run_id"), text("job"))));
     }
+    for job in fields::list(status, &["late_jobs"]) {
+        let text = |name: &str| fields::text(job, &[name]).unwrap_or_default();
+        pairs.push(("late", format!("{}: {}", text("job"), text("reason"))));
+    }
+    let dead = fields::number(status, &["dead_letters"]).unwrap_or(0);
+    if dead > 0 {
+        pairs.push(("dead letters", format!("{dead} reports were given up")));
+    }
     show.pairs(&pairs)?;
     fires(session, status)?;
     Ok(exit)
+}
+
+fn uptime(status: &Value) -> Option<String> {
+    let seconds = u64::try_from(fields::number(status, &["uptime_seconds"])?).ok()?;
+    Some(times::length(seconds * 1_000))
+}
+
+/// `n-1 live (this one), n-2 gone`; the dead ones are counted when there are many.
+fn nodes_line(status: &Value) -> String {
+    let own = fields::text(status, &["node"]).unwrap_or_default();
+    let nodes = fields::list(status, &["nodes"]);
+    let mut live: Vec<String> = Vec::new();
+    let mut gone = 0;
+    for node in nodes {
+        let name = fields::text(node, &["name"]).unwrap_or_default();
+        match fields::text(node, &["state"]).as_deref() {
+            Some("live") if name == own => live.insert(0, format!("{name} live (answers here)")),
+            Some("live") => live.push(format!("{name} live")),
+            Some(_) | None => gone += 1,
+        }
+    }
+    if nodes.is_empty() {
+        return own;
+    }
+    if gone > 0 {
+        live.push(format!("{gone} gone"));
+    }
+    live.join(", ")
+}
+
+/// `warehouse 2/4, 3 waiting; mail 0/1`.
+fn pools_line(status: &Value) -> Option<String> {
+    let pools = fields::list(status, &["pools"]);
+    let one = |pool: &Value| {
+        let name = fields::text(pool, &["name"]).unwrap_or_default();
+        let number = |name: &str| fields::number(pool, &[name]);
+        let Some((used, slots)) = number("used").zip(number("slots")) else {
+            return format!("{name} cannot be read");
+        };
+        let mut text = format!("{name} {used}/{slots}");
+        let waiting = number("queued").filter(|queued| *queued > 0);
+        text.extend(waiting.map(|queued| format!(", {queued} waiting")));
+        for state in ["paused", "draining"] {
+            if fields::truth(pool, &[state]) {
+                text = format!("{text}, {state}");
+            }
+        }
+        text
+    };
+    (!pools.is_empty()).then(|| pools.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
 /// Ready, and every slot pool can be read. Failed runs are the business of their jobs.
@@ -69,7 +130,7 @@ fn fires(session: &Session, status: &Value) -> Result<(), Failure> {
     if fires.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new(&[("NEXT", Kind::Whole), ("IN", Kind::Whole), ("JOB", Kind::Whole)]);
+    let mut table = Table::new(&[("NEXT", Kind::Whole), ("", Kind::Whole), ("JOB", Kind::Name)]);
     let now = session.show.now();
     for fire in fires {
         let at = fields::instant(fire, &["at"]);
@@ -131,6 +192,21 @@ pub(super) async fn version(session: &Session) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_and_slots_are_told_in_a_line() {
+        let status = json!({"node": "n-1", "nodes": [{"name": "n-0", "state": "live"},
+            {"name": "n-1", "state": "live"}, {"name": "n-2", "state": "gone"}],
+            "pools": [{"name": "a", "readable": true, "slots": 4, "used": 2, "queued": 3, "paused": true},
+            {"name": "b", "readable": true, "slots": 1, "used": 0, "queued": 0}, {"name": "c", "readable": false}]});
+        assert_eq!(nodes_line(&status), "n-1 live (answers here), n-0 live, 1 gone");
+        assert_eq!(nodes_line(&json!({"node": "n-1"})), "n-1");
+        assert_eq!(
+            pools_line(&status).unwrap(),
+            "a 2/4, 3 waiting, paused; b 0/1; c cannot be read"
+        );
+        assert_eq!(pools_line(&json!({})), None);
+    }
 
     #[test]
     fn a_daemon_that_is_not_ready_is_unhealthy() {

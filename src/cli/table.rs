@@ -52,7 +52,9 @@ enum Paint {
 pub(super) fn state_style(word: &str) -> Style {
     let colour = match word.split([' ', ',']).next().unwrap_or_default() {
         "succeeded" | "live" | "ok" => AnsiColor::Green,
-        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" => AnsiColor::Red,
+        "failed" | "timed_out" | "lost" | "upstream_failed" | "expired" | "unreadable" | "late" | "dead" => {
+            AnsiColor::Red
+        }
         "running" => AnsiColor::Blue,
         "queued" | "pending" | "ready" | "waiting" | "retrying" | "paused" => AnsiColor::Yellow,
         "cancelled" | "skipped" | "disabled" | "gone" => AnsiColor::BrightBlack,
@@ -64,7 +66,7 @@ pub(super) fn state_style(word: &str) -> Style {
 /// Rows under titles.
 #[derive(Debug)]
 pub(super) struct Table {
-    columns: Vec<(&'static str, Kind)>,
+    columns: Vec<(String, Kind)>,
     rows: Vec<Vec<String>>,
 }
 
@@ -81,9 +83,10 @@ pub(super) struct Place {
 
 impl Table {
     /// An empty table.
-    pub(super) fn new(columns: &[(&'static str, Kind)]) -> Table {
+    pub(super) fn new(columns: &[(&str, Kind)]) -> Table {
+        let owned = columns.iter().map(|(title, kind)| ((*title).to_owned(), *kind));
         Table {
-            columns: columns.to_vec(),
+            columns: owned.collect(),
             rows: Vec::new(),
         }
     }
@@ -99,11 +102,7 @@ impl Table {
         let widths = self.widths(place);
         let mut text = String::new();
         if place.titles {
-            let titles: Vec<String> = self
-                .columns
-                .iter()
-                .map(|(title, _)| (*title).to_owned())
-                .collect();
+            let titles: Vec<String> = self.columns.iter().map(|(title, _)| title.clone()).collect();
             let paint = if place.colour {
                 Paint::Titles
             } else {
@@ -142,7 +141,7 @@ impl Table {
     }
 
     fn natural(&self, place: Place) -> Vec<usize> {
-        let natural = |(at, (title, kind)): (usize, &(&'static str, Kind))| {
+        let natural = |(at, (title, kind)): (usize, &(String, Kind))| {
             if *kind == Kind::Below {
                 return 0;
             }

@@ -25,6 +25,11 @@ impl Clockface {
         }
     }
 
+    /// The IANA name of the zone; `UTC` where the machine does not tell it.
+    pub(super) fn zone_name(&self) -> String {
+        self.zone.iana_name().unwrap_or("UTC").to_owned()
+    }
+
     fn zoned(&self, at: Millis) -> Option<ZonedDateTime> {
         Some(
             Timestamp::from_millisecond(at.0)
@@ -93,6 +98,12 @@ impl Clockface {
         let tomorrow = today.date().tomorrow().map_err(|error| error.to_string())?;
         here(tomorrow.to_datetime(time))
     }
+}
+
+/// The day of the week of `2026-10-25T01:15:00`: `Sun`.
+pub(super) fn weekday(date_time: &str) -> Option<String> {
+    let local: civil::DateTime = date_time.parse().ok()?;
+    Some(local.strftime("%a").to_string())
 }
 
 /// `320 ms`, `1.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 4 h`.

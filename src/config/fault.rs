@@ -97,6 +97,13 @@ impl Fault {
         }
     }
 
+    pub fn note(code: &'static str, at: &Place, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Note,
+            ..Self::error(code, at, message)
+        }
+    }
+
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -157,7 +164,7 @@ pub(super) fn ordered(mut faults: Vec<Fault>, files: &[Arc<str>]) -> Vec<Fault> 
     let severity = faults.first().map_or(Severity::Note, |fault| fault.severity);
     faults.truncate(FAULTS_MAX);
     let at = Place::whole(&last.file);
-    let message = format!("{left_out} more faults are not shown; mend these first");
+    let message = format!("{left_out} more findings are not shown; mend these first");
     faults.push(Fault {
         severity,
         ..Fault::error("config/too-many-faults", &at, message)

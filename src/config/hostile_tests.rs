@@ -120,7 +120,7 @@ fn many_faults_are_a_page() {
     let unknown = many(0..100_000, |key| format!("unknown{key}: 1\n"));
     let duplicates = "a: 1\n".repeat(100_000);
     for text in [unknown, duplicates] {
-        assert!(refusal(&text).contains("more faults are not shown"));
+        assert!(refusal(&text).contains("more findings are not shown"));
     }
 }
 
@@ -131,7 +131,7 @@ fn dear_searches_are_bounded() {
         format!("- {{name: j{job}, command: c, pool: q{job}}}\n")
     });
     let unknown = format!("pools: {{{pools}}}\njobs:\n{jobs}");
-    assert!(refusal(&unknown).contains("more faults are not shown"));
+    assert!(refusal(&unknown).contains("more findings are not shown"));
     let many = format!("pools: {{{pools}{}}}", pools.replace('p', "r"));
     assert!(refusal(&many).contains("at most 1000 pools"));
     for part in ["${A}", "${A", "$${"] {

@@ -12,6 +12,8 @@ use super::model::{
     CommandConfig, ConcurrencyPolicy, DayMatch, EnvironmentEntry, ResourceLimitsConfig, SecretConfig,
 };
 use super::reading::{Field, Fields, Reading};
+use super::report_model::SlaConfig;
+use super::reports::ReportsLayer;
 use super::schedule_text::ScheduleCheck;
 use super::tree::{Node, Value};
 
@@ -62,6 +64,8 @@ pub(super) struct JobLayer {
     pub(super) secrets: Vec<SecretConfig>,
     pub(super) slots: SlotsLayer,
     pub(super) policy: PolicyLayer,
+    pub(super) sla: SlaConfig,
+    pub(super) reports: ReportsLayer,
 }
 
 #[derive(Clone, Default)]
@@ -112,6 +116,8 @@ impl LayerReader<'_, '_> {
         }
         layer.slots = self.slots(fields);
         layer.policy = job_policy::read(self, fields);
+        layer.sla = self.sla(fields);
+        layer.reports = self.reports(fields, layer.policy.failure_report.take());
         layer
     }
 
@@ -432,7 +438,7 @@ impl LayerReader<'_, '_> {
 }
 
 /// What can stand left of `=`: no `=`, no space, no control character.
-fn is_environment_key(key: &str) -> bool {
+pub(super) fn is_environment_key(key: &str) -> bool {
     !key.is_empty()
         && key.len() <= 1024
         && !key.contains(|letter: char| letter == '=' || letter.is_whitespace() || letter.is_control())

@@ -23,6 +23,8 @@ pub(super) struct PolicyLayer {
     initial_delay_ms: Option<u64>,
     maximum_delay_ms: Option<u64>,
     backoff_multiplier: Option<f64>,
+    /// `onFailure.report`, which is read with the other reports.
+    pub(super) failure_report: Option<Field>,
 }
 
 impl PolicyLayer {
@@ -88,6 +90,7 @@ fn on_failure(reader: &mut LayerReader<'_, '_>, field: &Field, layer: &mut Polic
         return;
     };
     let fields = fields.with_subject(reader.subject).with_path("onFailure.");
+    layer.failure_report = fields.get("report");
     let Some(field) = fields.get("retry") else { return };
     let Some(fields) = reader.reading.fields(&field.node, Section::Retry) else {
         return;

@@ -302,7 +302,7 @@ fn names_of_jobs() {
 }
 
 #[test]
-fn the_shop_of_the_field_names_what_is_missing() {
+fn the_shop_of_the_field_is_read() {
     let text = "\
 defaults:
   shell: /bin/bash
@@ -322,7 +322,13 @@ jobs:
     schedule: \"30 2 * * *\"
     timezone: America/New_York
     onPermanentFailure:
-      report: {}
+      report:
+        webhook:
+          url: https://hooks.example.org/alerts
+          headers:
+            X-Team: shop
 ";
-    assert_eq!(faults(text), ["18:5 'onPermanentFailure' is not supported yet"]);
+    let job = &good(text).jobs[0];
+    assert!(job.reports.on_permanent_failure.webhook.is_some());
+    assert_eq!(job.reports.on_failure.webhook, None);
 }

@@ -13,6 +13,7 @@ use super::model::{
     SlotsConfig, VerifyConfig,
 };
 use super::reading::{Field, Fields, Reading};
+use super::reports;
 use super::schedule_text::{RawSchedule, ScheduleCheck};
 use super::secrets;
 use super::slot_pools::{Found, SlotPools};
@@ -107,10 +108,7 @@ impl RawJobs {
         defaults: &Rc<JobLayer>,
     ) {
         for item in reading.list(field).unwrap_or_default() {
-            self.count += 1;
-            if self.count > JOBS_MAX {
-                let message = format!("a configuration may have at most {JOBS_MAX} jobs");
-                reading.error("config/too-large", &item.at, message);
+            if !self.has_room(reading, &item.at) {
                 return;
             }
             let job = self.read_one(reading, schedules, file, &item, defaults);
@@ -174,18 +172,37 @@ impl RawJobs {
         let Some(name) = reading.text(&field) else {
             return (None, at);
         };
-        if !is_name(&name) {
-            reading.error("config/bad-value", &at, NAME_RULE);
-            return (None, at);
+        match self.take_name(&name, &at) {
+            Ok(()) => (Some(name), at),
+            Err(fault) => {
+                reading.report(fault);
+                (is_name(&name).then_some(name), at)
+            }
         }
-        if let Some(first) = self.names.get(&name) {
-            let message = format!("duplicate job '{}'", shown(&name));
-            let fault = Fault::error("config/duplicate-name", &at, message);
-            reading.report(fault.with_related(first, "the first one stands here"));
-        } else {
-            self.names.insert(name.clone(), at.clone());
+    }
+
+    /// Counts one more job; false when there are too many, which is reported once.
+    pub(super) fn has_room(&mut self, reading: &mut Reading<'_>, at: &Place) -> bool {
+        self.count += 1;
+        if self.count == JOBS_MAX + 1 {
+            let message = format!("a configuration may have at most {JOBS_MAX} jobs");
+            reading.error("config/too-large", at, message);
         }
-        (Some(name), at)
+        self.count <= JOBS_MAX
+    }
+
+    /// Makes a name somebody's; a name that is none, or is somebody's already, is a fault.
+    pub(super) fn take_name(&mut self, name: &str, at: &Place) -> Result<(), Fault> {
+        if !is_name(name) {
+            return Err(Fault::error("config/bad-value", at, NAME_RULE));
+        }
+        if let Some(first) = self.names.get(name) {
+            let message = format!("duplicate job '{}'", shown(name));
+            let fault = Fault::error("config/duplicate-name", at, message);
+            return Err(fault.with_related(first, "the first one stands here"));
+        }
+        self.names.insert(name.to_owned(), at.clone());
+        Ok(())
     }
 }
 
@@ -196,6 +213,28 @@ fn is_name(name: &str) -> bool {
 }
 
 impl RawJob {
+    /// A job of a crontab, which inherits nothing.
+    pub(super) fn of_line(
+        file: usize,
+        name: String,
+        at: Place,
+        command: CommandConfig,
+        schedule: RawSchedule,
+        own: JobLayer,
+    ) -> Self {
+        Self {
+            file,
+            subject: format!("job '{}': ", shown(&name)),
+            name: Some(name),
+            at,
+            command: Some(command),
+            schedule: Some(schedule),
+            has_faulty_zone: false,
+            own,
+            defaults: Rc::default(),
+        }
+    }
+
     /// The job with its inheritance, when nothing it needs is faulty.
     pub(super) fn assemble(
         self,
@@ -206,6 +245,11 @@ impl RawJob {
         let slots = self.slots(reading, slot_pools);
         let verify = self.verify(reading);
         self.check_schedule(reading, schedules);
+        let sla = self.own.sla.over(self.defaults.sla);
+        if let Some(at) = self.own.reports.late_at.as_ref().filter(|_| sla.is_empty()) {
+            let message = format!("{}onLate requires sla", self.subject);
+            reading.error("config/missing", at, message);
+        }
         let (own, base) = (self.own, &self.defaults);
         Some(JobConfig {
             name: self.name?,
@@ -215,6 +259,8 @@ impl RawJob {
             seconds: own.seconds.or(base.seconds).unwrap_or(false),
             day_match: own.day_match.or(base.day_match),
             timezone: own.timezone.or_else(|| base.timezone.clone()),
+            timezone_from: None,
+            labels: Vec::new(),
             enabled: own.enabled.or(base.enabled).unwrap_or(true),
             shell: own
                 .shell
@@ -248,6 +294,8 @@ impl RawJob {
             secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
             policy: own.policy.over(&base.policy),
+            sla,
+            reports: own.reports.over(&base.reports),
         })
     }
 
@@ -342,11 +390,19 @@ pub(super) fn text_bytes(job: &JobConfig) -> usize {
         .map(|entry| entry.key.len() + entry.value.len() + ENTRY_BYTES)
         .sum();
     let secrets: usize = job.secrets.iter().map(secrets::text_bytes).sum();
+    let labels: usize = job
+        .labels
+        .iter()
+        .map(|label| label.key.len() + label.value.len() + ENTRY_BYTES)
+        .sum();
+    let reports: usize = job.reports.all().into_iter().map(reports::text_bytes).sum();
     let texts = [&job.timezone, &job.user, &job.group];
     command(&job.command)
         + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
         + environment
         + secrets
+        + labels
+        + reports
         + texts.into_iter().flatten().map(String::len).sum::<usize>()
         + path(&job.shell)
         + job.env_file.as_deref().map_or(0, path)

@@ -3,8 +3,8 @@
 use super::keys::Unset::{Is, Nothing, Required};
 use super::keys::{Key, Section, Unset};
 use super::shape::Shape::{
-    Boolean, Command, Duration, Environment, Integer, ListOf, Map, Named, Number, OneOf, Schedule, Size,
-    TextOrNull, Texts,
+    Boolean, Command, Duration, Environment, Hidden, HiddenMap, Integer, ListOf, Map, Named, Number, OneOf,
+    Optional, Schedule, Size, Texts,
 };
 use super::shape::{Shape, Text};
 
@@ -54,6 +54,23 @@ pub(super) const DOCUMENT: &[Key] = &[
     map("retention", Section::Retention, "How long what has ended is kept"),
     map("shutdown", Section::Shutdown, "How the daemon ends"),
     map("logging", Section::Logging, "The daemon's own log"),
+    key(
+        "crontabs",
+        Shape::Crontabs,
+        Nothing,
+        "Tables of cron that are read as they are",
+    ),
+    key(
+        "include",
+        Shape::Files,
+        Nothing,
+        "Further files or patterns of them",
+    ),
+    map(
+        "notify",
+        Section::Notify,
+        "What the daemon tells the outside about itself",
+    ),
 ];
 
 pub(super) const SERVER: &[Key] = &[
@@ -98,7 +115,7 @@ pub(super) const SERVER: &[Key] = &[
 pub(super) const STATE: &[Key] = &[
     key(
         "path",
-        TextOrNull(Text::Path),
+        Optional(&Shape::Text(Text::Path)),
         Is("./state"),
         "The state directory, relative to the first file; needs a restart",
     ),
@@ -276,7 +293,7 @@ pub(super) const JOB: &[Key] = &[
     ),
     key(
         "pool",
-        TextOrNull(Text::SlotPoolName),
+        Optional(&Shape::Text(Text::SlotPoolName)),
         Nothing,
         "The slot pool in which it waits for slots",
     ),
@@ -323,6 +340,18 @@ pub(super) const JOB: &[Key] = &[
         "Whether a fire is for one daemon or for each",
     ),
     map("onFailure", Section::OnFailure, "What happens after a failed run"),
+    map(
+        "onPermanentFailure",
+        Section::OnPermanentFailure,
+        "What happens when no retry is left",
+    ),
+    map("onSuccess", Section::OnSuccess, "What happens after a success"),
+    map(
+        "onLate",
+        Section::OnLate,
+        "What happens when a limit of `sla` is broken",
+    ),
+    map("sla", Section::Sla, "Limits whose breach is told"),
 ];
 
 pub(super) const SCHEDULE: &[Key] = &[
@@ -411,7 +440,170 @@ pub(super) const VERIFY: &[Key] = &[
     key("timeout", Duration(1, NO_END), Is("60s"), "Its time"),
 ];
 
-pub(super) const ON_FAILURE: &[Key] = &[map("retry", Section::Retry, "Trying again")];
+pub(super) const ON_FAILURE: &[Key] = &[
+    map("retry", Section::Retry, "Trying again"),
+    map("report", Section::Report, "Who is told"),
+];
+
+pub(super) const HOOK: &[Key] = &[map("report", Section::Report, "Who is told")];
+
+const WEBHOOK_MAP: Shape = Map(Section::Webhook);
+const SHELL_REPORT_MAP: Shape = Map(Section::ShellReport);
+
+pub(super) const REPORT: &[Key] = &[
+    key(
+        "webhook",
+        Optional(&WEBHOOK_MAP),
+        Nothing,
+        "A request to another host; nothing drops that of `defaults`",
+    ),
+    key(
+        "shell",
+        Optional(&SHELL_REPORT_MAP),
+        Nothing,
+        "A command; nothing drops that of `defaults`",
+    ),
+];
+
+pub(super) const WEBHOOK: &[Key] = &[
+    key(
+        "url",
+        Hidden(Text::WebAddress),
+        Required,
+        "Where the request goes",
+    ),
+    key(
+        "headers",
+        HiddenMap,
+        Nothing,
+        "Headers of the request, each a text or where it is read",
+    ),
+    map(
+        "secret",
+        Section::HiddenSecret,
+        "Where the secret is read that signs it",
+    ),
+    text(
+        "body",
+        Text::Template,
+        Nothing,
+        "The text of the request, with fields like `${reason}`; the whole report as JSON when absent",
+    ),
+];
+
+pub(super) const SHELL_REPORT: &[Key] = &[
+    key(
+        "command",
+        Command,
+        Required,
+        "What is run, with `DUCTOR_REPORT_` variables and the report as JSON on standard input",
+    ),
+    text(
+        "shell",
+        Text::Shell,
+        Nothing,
+        "The shell of a command that is text; the job's when absent",
+    ),
+    key("timeout", Duration(1, HOUR), Is("60s"), "Its time"),
+];
+
+pub(super) const HIDDEN_TEXT: &[Key] = &[
+    text(
+        "value",
+        Text::Replaced,
+        Nothing,
+        "The text itself; one of the three is given",
+    ),
+    text("fromFile", Text::Path, Nothing, "The file that holds it"),
+    text(
+        "fromEnvVar",
+        Text::Variable,
+        Nothing,
+        "The daemon's variable that holds it",
+    ),
+];
+
+pub(super) const HIDDEN_SECRET: &[Key] = &[
+    text(
+        "fromFile",
+        Text::Path,
+        Nothing,
+        "The file that holds it; this or `fromEnvVar`",
+    ),
+    text(
+        "fromEnvVar",
+        Text::Variable,
+        Nothing,
+        "The daemon's variable that holds it",
+    ),
+];
+
+const LIMIT: Shape = Duration(1, NO_END);
+
+pub(super) const SLA: &[Key] = &[
+    key(
+        "maxTimeSinceSuccess",
+        Optional(&LIMIT),
+        Nothing,
+        "The longest time without a success",
+    ),
+    key(
+        "maxTimeSinceSuccessSeconds",
+        Optional(&LIMIT),
+        Nothing,
+        "Another spelling of `maxTimeSinceSuccess`",
+    ),
+    key(
+        "lateAfter",
+        Optional(&LIMIT),
+        Nothing,
+        "How late after its fire a run may begin",
+    ),
+    key(
+        "lateAfterSeconds",
+        Optional(&LIMIT),
+        Nothing,
+        "Another spelling of `lateAfter`",
+    ),
+    key(
+        "maxRuntime",
+        Optional(&LIMIT),
+        Nothing,
+        "The longest run; it is told, not ended",
+    ),
+    key(
+        "maxRuntimeSeconds",
+        Optional(&LIMIT),
+        Nothing,
+        "Another spelling of `maxRuntime`",
+    ),
+];
+
+pub(super) const NOTIFY: &[Key] = &[map(
+    "heartbeat",
+    Section::Heartbeat,
+    "A request at each interval while the daemon is well",
+)];
+
+pub(super) const HEARTBEAT: &[Key] = &[
+    key(
+        "url",
+        Hidden(Text::WebAddress),
+        Required,
+        "Where the request goes",
+    ),
+    key("every", Duration(SECOND, DAY), Is("60s"), "How often"),
+];
+
+pub(super) const CRONTAB: &[Key] = &[
+    text("path", Text::FilePath, Required, "The file"),
+    key(
+        "user",
+        Boolean,
+        Is("false"),
+        "It has a column for the user, as the system's own has",
+    ),
+];
 
 pub(super) const RETRY: &[Key] = &[
     key(

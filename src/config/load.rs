@@ -1,21 +1,23 @@
 //! From sources to a checked configuration, in two passes: structure (each file's first fault of
-//! syntax) and meaning (all faults of all files together).
+//! syntax) and meaning (all faults of all files together). Crontabs have no structure: each line stands for itself.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::fault::{Fault, Place, ordered};
+use super::cronstable;
+use super::crontab::TableReader;
+use super::fault::{Fault, Place, Severity, ordered};
 use super::job_layer::JobLayer;
 use super::jobs::{RawJobs, read_defaults, text_bytes};
 use super::keys::Section;
-use super::model::{Config, JobConfig};
+use super::model::{Config, CrontabConfig, JobConfig};
 use super::overrides::Overrides;
 use super::reading::{Fields, Reading, resolved};
 use super::schedule_text::ScheduleCheck;
 use super::sections;
 use super::slot_pools::SlotPools;
-use super::source::Sources;
+use super::source::{Form, Sources};
 use super::substitute::Environment;
 use super::tree::{self, Node};
 
@@ -23,14 +25,44 @@ use super::tree::{self, Node};
 const JOBS_TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Sections that describe one daemon and hence stand in one file only.
-const SINGLE: [&str; 6] = ["server", "state", "node", "retention", "shutdown", "logging"];
+const SINGLE: [&str; 7] = [
+    "server",
+    "state",
+    "node",
+    "retention",
+    "shutdown",
+    "logging",
+    "notify",
+];
 
-/// The configuration with its warnings, or everything that is wrong.
+/// The configuration with its warnings, or everything that is wrong. For a reload and for a check: a faulty line of a
+/// crontab counts as every other fault.
 pub fn load(
     sources: &Sources,
     environment: &Environment<'_>,
     overrides: &Overrides,
     schedules: &dyn ScheduleCheck,
+) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    judge(sources, environment, overrides, schedules, Severity::Error)
+}
+
+/// As `load`, at a start, when there is no older configuration to keep: a faulty line of a crontab is a warning, and the
+/// other lines run.
+pub fn load_at_start(
+    sources: &Sources,
+    environment: &Environment<'_>,
+    overrides: &Overrides,
+    schedules: &dyn ScheduleCheck,
+) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
+    judge(sources, environment, overrides, schedules, Severity::Warning)
+}
+
+fn judge(
+    sources: &Sources,
+    environment: &Environment<'_>,
+    overrides: &Overrides,
+    schedules: &dyn ScheduleCheck,
+    faulty_line: Severity,
 ) -> Result<(Config, Vec<Fault>), Vec<Fault>> {
     let names: Vec<Arc<str>> = sources.files.iter().map(|source| source.name.clone()).collect();
     let documents = structure(sources).map_err(|faults| ordered(faults, &names))?;
@@ -38,31 +70,38 @@ pub fn load(
         sources,
         environment,
         schedules,
-        faults: Vec::new(),
+        faulty_line,
+        text_bytes: 0,
+        faults: sources.faults.clone(),
     };
+    let documents = loading.adapted(documents);
     let mut config = loading.meaning(&documents, overrides.state_dir.is_some());
     let mut faults = loading.faults;
     overrides.apply(&mut config, &mut faults);
     let faults = ordered(faults, &names);
     if faults.iter().any(Fault::is_error) {
-        Err(faults)
-    } else {
-        Ok((config, faults))
+        return Err(faults);
     }
+    Ok((config, faults))
 }
 
-fn structure(sources: &Sources) -> Result<Vec<Rc<Node>>, Vec<Fault>> {
+/// The documents of the YAML files, each with the number of its file.
+fn structure(sources: &Sources) -> Result<Vec<(usize, Rc<Node>)>, Vec<Fault>> {
     let mut documents = Vec::new();
     let mut faults = Vec::new();
-    for source in &sources.files {
+    for (file, source) in sources.files.iter().enumerate() {
+        if let Form::Crontab { .. } = source.form {
+            continue;
+        }
         match tree::parse(source) {
-            Ok(document) => documents.push(document),
+            Ok(document) => documents.push((file, document)),
             Err(fault) => faults.push(*fault),
         }
     }
     if faults.is_empty() {
         Ok(documents)
     } else {
+        faults.extend(sources.faults.iter().cloned());
         Err(faults)
     }
 }
@@ -71,6 +110,10 @@ struct Loading<'a> {
     sources: &'a Sources,
     environment: &'a Environment<'a>,
     schedules: &'a dyn ScheduleCheck,
+    /// How a faulty line of a crontab counts.
+    faulty_line: Severity,
+    /// Of all jobs so far.
+    text_bytes: usize,
     faults: Vec<Fault>,
 }
 
@@ -83,15 +126,37 @@ impl Loading<'_> {
         }
     }
 
-    fn meaning(&mut self, documents: &[Rc<Node>], has_state_override: bool) -> Config {
+    /// Documents of another program, rewritten as ours.
+    fn adapted(&mut self, mut documents: Vec<(usize, Rc<Node>)>) -> Vec<(usize, Rc<Node>)> {
+        for (file, document) in &mut documents {
+            let source = &self.sources.files[*file];
+            if source.form != Form::Cronstable {
+                continue;
+            }
+            *document = cronstable::adapt(document, &mut self.faults);
+            if let (Some(at), Some(defaults)) = (&source.included_at, tree::entry(document, "defaults"))
+                && !defaults.at.span.is_empty()
+                && tree::entry(document, "jobs").is_none()
+            {
+                let message = "`defaults` apply to the jobs of their own file only, and this one has none";
+                let fault = Fault::warning("cronstable/not-supported", &defaults.at, message);
+                self.faults.push(
+                    fault.with_related(at, "the file that is meant to inherit them includes them here"),
+                );
+            }
+        }
+        documents
+    }
+
+    fn meaning(&mut self, documents: &[(usize, Rc<Node>)], has_state_override: bool) -> Config {
         let documents: Vec<(usize, Fields)> = documents
             .iter()
-            .enumerate()
             .filter_map(|(file, node)| {
-                let fields = self.reading(file).fields(node, Section::Document)?;
-                Some((file, fields))
+                let fields = self.reading(*file).fields(node, Section::Document)?;
+                Some((*file, fields))
             })
             .collect();
+        self.check_followed(&documents);
         let mut config = Config::default();
         if let Some(first) = self.sources.files.first() {
             config.state.path = resolved(&first.directory, "state");
@@ -101,9 +166,28 @@ impl Loading<'_> {
         if !slot_pools.is_empty() && !has_state_override {
             self.check_state(&documents);
         }
-        config.jobs = self.jobs(&documents, &slot_pools);
+        let mut names = RawJobs::default();
+        config.jobs = self.jobs(&documents, &slot_pools, &mut names);
+        self.crontabs(&slot_pools, &mut names, &mut config);
         config.slot_pools = slot_pools.configs;
         config
+    }
+
+    /// A name of a file that was not looked at must not be passed over in silence.
+    fn check_followed(&mut self, documents: &[(usize, Fields)]) {
+        for (file, fields) in documents {
+            for word in ["include", "crontabs"] {
+                let Some(field) = fields.get(word) else {
+                    continue;
+                };
+                if !self.sources.files[*file].is_followed && !field.node.is_null() {
+                    let message =
+                        format!("`{word}` is followed only in a file on a disk, spelt without escapes");
+                    self.reading(*file)
+                        .error("config/include", &field.key_at, message);
+                }
+            }
+        }
     }
 
     fn single_sections(&mut self, documents: &[(usize, Fields)], config: &mut Config) {
@@ -151,9 +235,13 @@ impl Loading<'_> {
         }
     }
 
-    fn jobs(&mut self, documents: &[(usize, Fields)], slot_pools: &SlotPools) -> Vec<JobConfig> {
+    fn jobs(
+        &mut self,
+        documents: &[(usize, Fields)],
+        slot_pools: &SlotPools,
+        raw: &mut RawJobs,
+    ) -> Vec<JobConfig> {
         let schedules = self.schedules;
-        let mut raw = RawJobs::default();
         for (file, fields) in documents {
             let mut reading = self.reading(*file);
             let defaults = fields.get("defaults").map_or_else(JobLayer::default, |field| {
@@ -164,20 +252,60 @@ impl Loading<'_> {
             }
         }
         let mut jobs = Vec::new();
-        let mut bytes = 0;
-        for job in raw.jobs {
+        for job in std::mem::take(&mut raw.jobs) {
             let mut reading = self.reading(job.file);
             let Some(job) = job.assemble(&mut reading, schedules, slot_pools) else {
                 continue;
             };
-            bytes += text_bytes(&job);
-            if bytes > JOBS_TEXT_BYTES_MAX {
-                let message = "with what they inherit, the jobs hold more than 64 MiB of text";
-                reading.error("config/too-large", &job.at, message);
+            if !self.has_room_for(&job) {
                 break;
             }
             jobs.push(job);
         }
         jobs
+    }
+
+    /// False once the jobs are too long together, which is reported.
+    fn has_room_for(&mut self, job: &JobConfig) -> bool {
+        self.text_bytes += text_bytes(job);
+        let has_room = self.text_bytes <= JOBS_TEXT_BYTES_MAX;
+        if !has_room {
+            let message = "with what they inherit, the jobs hold more than 64 MiB of text";
+            self.faults
+                .push(Fault::error("config/too-large", &job.at, message));
+        }
+        has_room
+    }
+
+    /// Lines of crontabs come after all other jobs: where two want one name, the line gives way.
+    fn crontabs(&mut self, slot_pools: &SlotPools, names: &mut RawJobs, config: &mut Config) {
+        let (sources, environment, schedules) = (self.sources, self.environment, self.schedules);
+        for (file, source) in sources.files.iter().enumerate() {
+            let Form::Crontab { user_column } = source.form else {
+                continue;
+            };
+            config.crontabs.push(CrontabConfig {
+                path: source.name.to_string(),
+                user: user_column,
+            });
+            let mut faults = Vec::new();
+            let mut reading = Reading {
+                source,
+                environment,
+                faults: &mut faults,
+            };
+            let mut keep = |job: JobConfig| {
+                let has_room = self.has_room_for(&job);
+                config.jobs.push(job);
+                has_room
+            };
+            TableReader::new(&mut reading, schedules, file, user_column).read(names, slot_pools, &mut keep);
+            for fault in &mut faults {
+                if fault.is_error() && fault.code != "config/too-large" {
+                    fault.severity = self.faulty_line;
+                }
+            }
+            self.faults.extend(faults);
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::fault::Place;
+use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -27,6 +28,18 @@ pub struct Config {
     pub retention: RetentionConfig,
     pub shutdown: ShutdownConfig,
     pub logging: LoggingConfig,
+    /// Crontabs that are part of it.
+    pub crontabs: Vec<CrontabConfig>,
+    pub notify: NotifyConfig,
+}
+
+/// A table of cron that is read as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct CrontabConfig {
+    /// As a place names it.
+    pub path: String,
+    /// It has a column for the user.
+    pub user: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -203,6 +216,10 @@ pub struct JobConfig {
     pub day_match: Option<DayMatch>,
     /// None: UTC.
     pub timezone: Option<String>,
+    /// Where a crontab has its zone from: `CRON_TZ`, `TZ`, or a file of the host.
+    pub timezone_from: Option<String>,
+    /// What is kept for people and means nothing here.
+    pub labels: Vec<Label>,
     pub enabled: bool,
     pub shell: PathBuf,
     /// In order, each key once.
@@ -230,6 +247,10 @@ pub struct JobConfig {
     pub slots: Option<SlotsConfig>,
     /// When it may begin, and begin again.
     pub policy: PolicyConfig,
+    /// When it is late.
+    pub sla: SlaConfig,
+    /// Who is told, and when.
+    pub reports: ReportsConfig,
 }
 
 /// When a job may begin, and begin again.
@@ -269,6 +290,12 @@ pub struct RetryConfig {
     pub initial_delay_ms: u64,
     pub maximum_delay_ms: u64,
     pub backoff_multiplier: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Label {
+    pub key: String,
+    pub value: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

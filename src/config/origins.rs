@@ -4,13 +4,14 @@
 
 use std::rc::Rc;
 
-use super::fault::Fault;
-use super::keys::{Section, Unset};
-use super::model::Config;
+use super::cronstable;
+use super::fault::{Fault, Place};
+use super::keys::{Key, Section, Unset};
+use super::model::{CommandConfig, Config};
 use super::overrides::{Override, Overrides};
 use super::reading::{Field, Fields, Reading};
 use super::shape::{Shape, Text};
-use super::source::Sources;
+use super::source::{Form, Sources};
 use super::substitute::{Environment, substitute};
 use super::tree::{self, Node, Value};
 
@@ -44,27 +45,21 @@ pub fn origins(
         found: Vec::new(),
     };
     let documents = walk.documents();
-    let sections = Section::Document.known();
-    for key in sections {
-        match key.shape {
-            Shape::Map(Section::Defaults) => {}
-            Shape::Map(section) => walk.single(&documents, key.word, section),
-            Shape::Named(section) => walk.named(&documents, key.word, section),
-            Shape::ListOf(_) => walk.jobs(&documents),
-            Shape::Boolean
-            | Shape::Integer(..)
-            | Shape::Number(..)
-            | Shape::Duration(..)
-            | Shape::Size(..)
-            | Shape::OneOf(_)
-            | Shape::Text(_)
-            | Shape::Texts(_)
-            | Shape::TextOrNull(_)
-            | Shape::Command
-            | Shape::Schedule
-            | Shape::Environment => {}
+    for key in Section::Document.known() {
+        if let Shape::Map(section) = key.shape {
+            // `defaults` show at the jobs that inherit them.
+            if section != Section::Defaults {
+                walk.single(&documents, key.word, section);
+            }
+        } else if let Shape::Named(section) = key.shape {
+            walk.named(&documents, key.word, section);
+        } else if let Shape::ListOf(_) = key.shape {
+            walk.jobs(&documents);
+        } else {
+            walk.repeated(&documents, key);
         }
     }
+    walk.crontab_jobs(config);
     let mut found = walk.found;
     lay_over(&mut found, overrides);
     if let Some(path) = found.iter_mut().find(|origin| origin.key == "state.path") {
@@ -121,15 +116,61 @@ impl Walk<'_> {
 
     fn documents(&mut self) -> Vec<Document> {
         let sources = self.sources;
-        let parsed = sources.files.iter().enumerate();
-        let trees: Vec<(usize, Rc<Node>)> = parsed
-            .filter_map(|(file, source)| Some((file, tree::parse(source).ok()?)))
-            .collect();
+        let mut trees: Vec<(usize, Rc<Node>)> = Vec::new();
+        for (file, source) in sources.files.iter().enumerate() {
+            let parsed = match source.form {
+                Form::Crontab { .. } => None,
+                Form::Yaml | Form::Cronstable => tree::parse(source).ok(),
+            };
+            let Some(parsed) = parsed else { continue };
+            let is_ours = source.form == Form::Yaml;
+            let adapted = if is_ours {
+                parsed
+            } else {
+                cronstable::adapt(&parsed, &mut self.faults)
+            };
+            trees.push((file, adapted));
+        }
         let opened = trees.into_iter().filter_map(|(file, node)| {
             let fields = self.reading(file).fields(&node, Section::Document)?;
             Some((file, fields))
         });
         opened.collect()
+    }
+
+    /// A key that each file may have for itself.
+    fn repeated(&mut self, documents: &[Document], key: &Key) {
+        for field in documents.iter().filter_map(|(_, fields)| fields.get(key.word)) {
+            let value = self.shown(key.shape, &field.node);
+            self.push(key.word.to_owned(), value, line_of(&field.key_at));
+        }
+    }
+
+    /// What a line of a crontab says.
+    fn crontab_jobs(&mut self, config: &Config) {
+        let sources = self.sources;
+        let is_table = |file: &str| {
+            let mut files = sources.files.iter();
+            files.any(|source| &*source.name == file && matches!(source.form, Form::Crontab { .. }))
+        };
+        for job in config.jobs.iter().filter(|job| is_table(&job.at.file)) {
+            let from = line_of(&job.at);
+            let schedule = job.schedule.as_ref().map(|schedule| schedule.text.clone());
+            let command = match &job.command {
+                CommandConfig::Shell(text) => text.clone(),
+                CommandConfig::List(words) => words.join(" "),
+            };
+            for (word, value) in [
+                ("command", Some(command)),
+                ("schedule", schedule),
+                ("timezone", job.timezone.clone()),
+                ("user", job.user.clone()),
+            ] {
+                if let Some(value) = value {
+                    self.push(format!("jobs.{}.{word}", job.name), value, from.clone());
+                }
+            }
+        }
     }
 
     /// A section that stands in one file only.
@@ -182,14 +223,14 @@ impl Walk<'_> {
             let given: Vec<Field> = layers.iter().filter_map(|layer| layer.get(key.word)).collect();
             let name = format!("{path}{}", key.word);
             match (key.shape, given.first()) {
-                (Shape::Map(inner), _) => {
+                (Shape::Map(inner) | Shape::Optional(&Shape::Map(inner)), _) => {
                     let opened: Layers = given.iter().filter_map(|field| self.open(field, inner)).collect();
                     self.map(&format!("{name}."), inner, &opened);
                 }
-                (Shape::Environment, Some(_)) => self.variables(&name, &given),
+                (Shape::Environment | Shape::HiddenMap, Some(_)) => self.variables(&name, &given),
                 (shape, Some(field)) => {
                     let value = self.shown(shape, &field.node);
-                    self.push(name, value, place_of(&field.node));
+                    self.push(name, value, line_of(&field.key_at));
                 }
                 (_, None) => {
                     if let Unset::Is(value) = key.unset {
@@ -223,21 +264,12 @@ impl Walk<'_> {
     }
 
     fn shown(&self, shape: Shape, node: &Node) -> String {
-        let kind = match shape {
-            Shape::Text(kind) | Shape::Texts(kind) | Shape::TextOrNull(kind) => kind,
-            Shape::Boolean
-            | Shape::Integer(..)
-            | Shape::Number(..)
-            | Shape::Duration(..)
-            | Shape::Size(..)
-            | Shape::OneOf(_)
-            | Shape::Command
-            | Shape::Schedule
-            | Shape::Environment
-            | Shape::Map(_)
-            | Shape::Named(_)
-            | Shape::ListOf(_) => Text::Value,
-        };
+        // A map says where it is read; a text may be the secret itself.
+        let is_text = node.scalar().is_some() || tree::entry(node, "value").is_some();
+        if is_text && matches!(shape, Shape::Hidden(_)) {
+            return HIDDEN.to_owned();
+        }
+        let kind = shape.text().unwrap_or(Text::Value);
         let replaced = |text: &str| {
             let result = kind
                 .is_substituted()
@@ -256,8 +288,8 @@ fn text_of(node: &Node) -> Option<String> {
     node.scalar().map(|(text, _)| text.to_owned())
 }
 
-fn place_of(node: &Node) -> String {
-    format!("{}:{}", node.at.file, node.at.line)
+fn line_of(at: &Place) -> String {
+    format!("{}:{}", at.file, at.line)
 }
 
 /// The variables of a map, or of a list of `key` and `value`, with their places.
@@ -266,12 +298,12 @@ fn variables_of(node: &Node) -> Vec<(String, String)> {
         Value::Mapping(pairs) => {
             let named = pairs
                 .iter()
-                .filter_map(|(key, _)| Some((text_of(key)?, place_of(key))));
+                .filter_map(|(key, _)| Some((text_of(key)?, line_of(&key.at))));
             named.collect()
         }
         Value::Sequence(items) => {
             let keys = items.iter().filter_map(|item| tree::entry(item, "key"));
-            keys.filter_map(|key| Some((text_of(key)?, place_of(key))))
+            keys.filter_map(|key| Some((text_of(key)?, line_of(&key.at))))
                 .collect()
         }
         Value::Scalar { .. } => Vec::new(),

@@ -10,6 +10,7 @@ use super::keys::Section;
 use super::model::ScheduleText;
 use super::reading::{Field, Reading};
 use super::tree::{Node, Value};
+use crate::os::zone::HostZone;
 
 /// Characters of a schedule; the longest sensible list of minutes has 170.
 const CHARS_MAX: usize = 1000;
@@ -37,6 +38,12 @@ pub trait ScheduleCheck {
 
     /// Whether this is the name of a time zone.
     fn knows_zone(&self, timezone: &str) -> bool;
+
+    /// The zone in which crontabs are read that do not name one. The error is a sentence.
+    fn host_zone(&self) -> Result<HostZone, String>;
+
+    /// Whether a word could be a field of a schedule: it is a strange beginning of a command then.
+    fn looks_like_field(&self, word: &str) -> bool;
 }
 
 /// A schedule before its meaning is checked, with the values its text was made from.
@@ -53,6 +60,15 @@ struct Part {
 }
 
 impl RawSchedule {
+    /// One that was checked already, at the place of its text.
+    pub(super) fn of_text(text: String, at: &Place) -> Self {
+        Self {
+            text,
+            at: at.clone(),
+            parts: Vec::new(),
+        }
+    }
+
     pub(super) fn read(reading: &mut Reading<'_>, field: &Field, subject: &str) -> Option<Self> {
         let raw = match &field.node.value {
             Value::Mapping(_) => Self::from_map(reading, field, subject)?,

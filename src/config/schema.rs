@@ -8,7 +8,6 @@ use std::fmt::Write;
 use serde_json::{Map, Value, json};
 
 use super::keys::{Key, Section, Unset};
-use super::shape::Shape;
 
 /// The schema as it stands in `config/ductor.schema.json`.
 pub fn schema() -> String {
@@ -137,13 +136,5 @@ impl Section {
         self.keys()
             .iter()
             .filter(move |key| !self.is_own_of_a_job(key.word))
-    }
-}
-
-impl Shape {
-    /// True when a map of this shape has keys of its own in the table.
-    #[cfg(test)]
-    pub(super) fn is_map(self) -> bool {
-        matches!(self, Shape::Map(_) | Shape::Named(_) | Shape::ListOf(_))
     }
 }

@@ -1,4 +1,4 @@
-//! The sections that describe the daemon itself: server, state, node, retention, shutdown, logging.
+//! The sections that describe the daemon itself: server, state, node, retention, shutdown, logging, notify.
 //! Each reader starts from the defaults and replaces what the file says.
 
 use std::net::SocketAddr;
@@ -11,6 +11,8 @@ use super::model::{
     ShutdownConfig, StateConfig, StateMode,
 };
 use super::reading::{Field, Fields, Reading};
+use super::report_model::{HeartbeatConfig, NotifyConfig};
+use super::reports;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -40,6 +42,7 @@ pub(super) fn read(reading: &mut Reading<'_>, word: &str, field: &Field, config:
         "retention" => retention(reading, field, &mut config.retention),
         "shutdown" => shutdown(reading, field, &mut config.shutdown),
         "logging" => logging(reading, field, &mut config.logging),
+        "notify" => notify(reading, field, &mut config.notify),
         _ => {}
     }
 }
@@ -311,6 +314,29 @@ fn logging(reading: &mut Reading<'_>, field: &Field, logging: &mut LoggingConfig
     if let Some(field) = fields.get("format") {
         set(&mut logging.format, reading.choice(&field, &FORMATS, FORMAT_RULE));
     }
+}
+
+fn notify(reading: &mut Reading<'_>, field: &Field, notify: &mut NotifyConfig) {
+    let Some(fields) = open(reading, field, Section::Notify, "notify.") else {
+        return;
+    };
+    let Some(heartbeat) = fields.get("heartbeat") else {
+        return;
+    };
+    let Some(fields) = open(reading, &heartbeat, Section::Heartbeat, "notify.heartbeat.") else {
+        return;
+    };
+    let mut every_ms = 60_000;
+    if let Some(field) = fields.get("every") {
+        let text = "notify.heartbeat.every must be between 1s and 24h";
+        set(&mut every_ms, reading.duration(&field, 1_000..=86_400_000, text));
+    }
+    let Some(url) = fields.get("url") else {
+        let message = "notify.heartbeat needs a `url`";
+        return reading.error("config/missing", &heartbeat.key_at, message);
+    };
+    let url = reports::address(reading, &url, "notify.heartbeat.url");
+    notify.heartbeat = url.map(|url| HeartbeatConfig { url, every_ms });
 }
 
 /// A level, or several `module=level` and levels with commas between.

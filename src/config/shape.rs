@@ -4,6 +4,8 @@
 use serde_json::{Value, json};
 
 use super::keys::Section;
+#[cfg(test)]
+use super::keys::Unset;
 
 /// A duration as text; a number is seconds.
 const DURATION: &str = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+$";
@@ -26,8 +28,16 @@ pub(super) enum Shape {
     Text(Text),
     /// A list of texts.
     Texts(Text),
-    /// Text, or nothing, which drops what would be inherited.
-    TextOrNull(Text),
+    /// The shape, or nothing, which drops what would be inherited.
+    Optional(&'static Shape),
+    /// A text that may be secret, or a map that says where it is read.
+    Hidden(Text),
+    /// Names of the user's choice, each with a text that may be secret.
+    HiddenMap,
+    /// Names of files, or one.
+    Files,
+    /// Names of tables of cron, or maps about them.
+    Crontabs,
     /// A text for the shell, or a list of program and arguments.
     Command,
     /// Five or six fields or a nickname, or a map of fields.
@@ -45,14 +55,17 @@ pub(super) enum Shape {
 pub(super) enum Text {
     Address,
     Field,
+    FilePath,
     Host,
     JobName,
     LogLevel,
     NodeName,
     Origin,
     Path,
+    Replaced,
     Shell,
     SlotPoolName,
+    Template,
     TimeZone,
     User,
     Value,
@@ -64,14 +77,20 @@ impl Text {
     /// Whether `${NAME}` is replaced in it.
     pub(super) fn is_substituted(self) -> bool {
         match self {
-            Self::Address | Self::Host | Self::NodeName | Self::Origin | Self::Path | Self::WebAddress => {
-                true
-            }
+            Self::Address
+            | Self::Host
+            | Self::NodeName
+            | Self::Origin
+            | Self::Path
+            | Self::Replaced
+            | Self::WebAddress => true,
             Self::Field
+            | Self::FilePath
             | Self::JobName
             | Self::LogLevel
             | Self::Shell
             | Self::SlotPoolName
+            | Self::Template
             | Self::TimeZone
             | Self::User
             | Self::Value
@@ -89,12 +108,13 @@ impl Text {
             Self::LogLevel => "level, or `module=level` list",
             Self::NodeName => "name of lower-case letters, digits, `.`, `_`, `-`",
             Self::Origin => "origin",
-            Self::Path => "path",
+            Self::Path | Self::FilePath => "path",
             Self::Shell => "absolute path",
             Self::SlotPoolName => "name of a slot pool",
+            Self::Template => "text with fields",
             Self::TimeZone => "time zone",
             Self::User => "name or number",
-            Self::Value => "text",
+            Self::Replaced | Self::Value => "text",
             Self::Variable => "name of a variable",
             Self::WebAddress => "web address",
         }
@@ -106,13 +126,16 @@ impl Text {
         match self {
             Self::Address => &["127.0.0.1:9000", "'[::1]:0'", "'${HOME_PORT:-127.0.0.1:1}'"],
             Self::Field => &["5", "'*/2'"],
+            Self::FilePath => &["old.crontab"],
             Self::Host => &["ductor.example.org", "10.0.0.5:8470"],
             Self::JobName | Self::SlotPoolName => &["warehouse"],
             Self::LogLevel => &["debug", "'info,ductor::fire=debug'"],
             Self::NodeName => &["node-1"],
             Self::Origin => &["https://ops.example.org"],
             Self::Path => &["here/there", "/srv/x", "'${HERE:-a}'"],
+            Self::Replaced => &["https://ops.example.org", "'https://ops.example.org/${HERE:-a}'"],
             Self::Shell => &["/bin/bash"],
+            Self::Template => &["'{\"text\": \"${reason}\"}'"],
             Self::TimeZone => &["Europe/Madrid"],
             Self::User => &["backup", "1000"],
             Self::Value => &["text", "1", "true", "''"],
@@ -127,6 +150,7 @@ impl Text {
         match self {
             Self::Address => &["nowhere", "''"],
             Self::Field => &["'1 2'", "''"],
+            Self::FilePath => &["nowhere.crontab", "''"],
             Self::Host => &["'a b'", "''"],
             Self::JobName => &["a/b", "''"],
             Self::LogLevel => &["loud", "''"],
@@ -135,6 +159,8 @@ impl Text {
             Self::Path | Self::User | Self::Variable => &["''"],
             Self::Shell => &["bash", "''"],
             Self::SlotPoolName => &["nowhere"],
+            Self::Replaced => &["'${nobody}'"],
+            Self::Template => &["'${nonsense}'"],
             Self::TimeZone => &["Nowhere/Town", "''"],
             Self::Value => &[],
             Self::WebAddress => &["ops", "ftp://x"],
@@ -169,7 +195,20 @@ impl Shape {
             Self::OneOf(words) => json!({"enum": words}),
             Self::Text(_) => letters(),
             Self::Texts(_) => json!({"type": ["array", "null"], "items": letters()}),
-            Self::TextOrNull(_) => json!({"type": ["string", "number", "boolean", "null"]}),
+            Self::Optional(shape) => json!({"anyOf": [shape.schema(), {"type": "null"}]}),
+            Self::Hidden(_) => json!({"anyOf": [letters(), reference(Section::HiddenText)]}),
+            Self::HiddenMap => json!({
+                "type": "object",
+                "additionalProperties": Self::Hidden(Text::Replaced).schema(),
+            }),
+            Self::Files => json!({"anyOf": [
+                {"type": ["string", "null"]},
+                {"type": "array", "items": {"type": "string"}},
+            ]}),
+            Self::Crontabs => json!({"anyOf": [
+                {"type": ["string", "null"]},
+                {"type": "array", "items": {"anyOf": [{"type": "string"}, reference(Section::Crontab)]}},
+            ]}),
             Self::Command => json!({"anyOf": [
                 letters(),
                 {"type": "array", "items": letters(), "minItems": 1},
@@ -187,12 +226,26 @@ impl Shape {
         }
     }
 
+    /// What its text, or each of its texts, means.
+    pub(super) fn text(self) -> Option<Text> {
+        if let Self::Text(kind) | Self::Texts(kind) = self {
+            return Some(kind);
+        }
+        if let Self::Optional(shape) = self {
+            return shape.text();
+        }
+        (self == Self::Files).then_some(Text::Replaced)
+    }
+
     /// The map inside, if there is one.
     pub(super) fn section(self) -> Option<Section> {
         match self {
             Self::Map(section) | Self::Named(section) | Self::ListOf(section) => Some(section),
             Self::Schedule => Some(Section::Schedule),
             Self::Environment => Some(Section::EnvironmentItem),
+            Self::Hidden(_) | Self::HiddenMap => Some(Section::HiddenText),
+            Self::Crontabs => Some(Section::Crontab),
+            Self::Optional(shape) => shape.section(),
             Self::Boolean
             | Self::Integer(..)
             | Self::Number(..)
@@ -201,7 +254,7 @@ impl Shape {
             | Self::OneOf(_)
             | Self::Text(_)
             | Self::Texts(_)
-            | Self::TextOrNull(_)
+            | Self::Files
             | Self::Command => None,
         }
     }
@@ -225,7 +278,11 @@ impl Shape {
             }
             Self::Text(text) => text.name().to_owned(),
             Self::Texts(text) => format!("list of {}", text.name()),
-            Self::TextOrNull(text) => format!("{}, or nothing", text.name()),
+            Self::Optional(shape) => format!("{}, or nothing", shape.words()),
+            Self::Hidden(text) => format!("{}, or map that says where it is read", text.name()),
+            Self::HiddenMap => "map of texts".to_owned(),
+            Self::Files => "path or pattern, or list of them".to_owned(),
+            Self::Crontabs => "path or pattern, or list of them and of maps".to_owned(),
             Self::Command => "text for the shell, or list of program and arguments".to_owned(),
             Self::Schedule => "text, or map of fields".to_owned(),
             Self::Environment => "map, or list of `key` and `value`".to_owned(),
@@ -258,14 +315,23 @@ impl Shape {
                 samples.extend(text.samples().iter().map(|sample| format!("[{sample}]")));
                 samples
             }
-            Self::TextOrNull(text) => {
-                let mut samples: Vec<String> = owned(text.samples());
+            Self::Optional(shape) => {
+                let mut samples = shape.samples();
                 samples.push("null".to_owned());
                 samples
             }
+            Self::Hidden(text) => owned(text.samples()),
+            Self::HiddenMap => owned(&["{X-Team: night}", "{X-Key: {fromEnvVar: KEY}}"]),
+            Self::Files => owned(&["more.yaml", "'*.more.yaml'", "[more.yaml]", "null"]),
+            Self::Crontabs => owned(&["old.crontab", "[old.crontab]", "[{path: old.crontab}]", "null"]),
             Self::Command => owned(&["echo one", "[echo, one, 2]"]),
             Self::Schedule => owned(&["'0 3 * * *'", "'@daily'", "{hour: 3}", "{dayOfWeek: mon}"]),
             Self::Environment => owned(&["null", "{A: b, N: 1}", "[{key: A, value: b}]", "[]"]),
+            // A map of which something is required is not left empty.
+            Self::Map(section) if section.known().any(|key| key.unset == Unset::Required) => Vec::new(),
+            // Which of two is given is up to the user, but one is.
+            Self::Map(Section::Verify) => owned(&["{command: check}"]),
+            Self::Map(Section::HiddenSecret) => owned(&["{fromEnvVar: KEY}"]),
             Self::Map(_) | Self::Named(_) | Self::ListOf(_) => owned(&["null"]),
         }
     }
@@ -297,9 +363,13 @@ impl Shape {
             }
             Self::OneOf(_) => refused.push("nonsense".to_owned()),
             Self::Command => refused.extend(["[]".to_owned(), "{}".to_owned()]),
+            Self::Optional(shape) => refused = shape.refused(),
             Self::Text(_)
             | Self::Texts(_)
-            | Self::TextOrNull(_)
+            | Self::Hidden(_)
+            | Self::HiddenMap
+            | Self::Files
+            | Self::Crontabs
             | Self::Schedule
             | Self::Environment
             | Self::Map(_)
@@ -314,7 +384,10 @@ impl Shape {
     pub(super) fn wrong(self) -> Vec<String> {
         let plain = |text: Text| text.wrong().iter().map(|word| (*word).to_owned());
         match self {
-            Self::Text(text) | Self::TextOrNull(text) => plain(text).collect(),
+            Self::Text(text) | Self::Hidden(text) => plain(text).collect(),
+            Self::Optional(shape) => shape.wrong(),
+            Self::HiddenMap => vec!["{'a b': c}".to_owned()],
+            Self::Files | Self::Crontabs => vec!["nowhere.yaml".to_owned()],
             Self::Texts(text) => plain(text).map(|word| format!("[{word}]")).collect(),
             Self::Duration(min, max) => {
                 let below = (min > 0).then(|| format!("{}ms", min - 1));

@@ -1,15 +1,20 @@
 //! From the typed configuration to what the engine works with: definitions, schedules, the book.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use crate::config::{self, CommandConfig, Config, JobConfig, SecretConfig, SecretSource};
+use crate::config::{
+    self, CommandConfig, Config, HiddenText, JobConfig, ReportConfig, SecretConfig, SecretSource,
+};
+use crate::domain::lateness::Sla;
+use crate::domain::report::{ReportKind, Routes, RoutesOfKind, ShellRoute, Value, WebhookRoute};
 use crate::domain::schedule::{self, ParseOptions, Schedule};
 use crate::domain::workflow::definition::{
     CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, OnMissed, Policy, Retry,
     ScheduleText, SecretFrom, SecretRef, SlotDemand, Step, Verify,
 };
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::engine::book::{Book, BookJob, BookSlots, Heartbeat, Notify};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
 
 /// The definitions of all jobs. Names were checked when the file was read; a name that is none is an error here too.
@@ -37,6 +42,12 @@ fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
             config::ConcurrencyPolicy::Replace => ConcurrencyPolicy::Replace,
         },
         policy: policy_of(&job.policy),
+        sla: Sla {
+            max_time_since_success_ms: job.sla.max_time_since_success_ms,
+            late_after_ms: job.sla.late_after_ms,
+            max_runtime_ms: job.sla.max_runtime_ms,
+        },
+        reports: reports_of(job).wishes(),
         steps: vec![Step {
             name: StepRef::main(),
             command: command_of(job),
@@ -141,19 +152,29 @@ fn command_of(job: &JobConfig) -> CommandStep {
 pub(super) fn secret_of(secret: &SecretConfig) -> SecretRef {
     SecretRef {
         name: secret.name.clone(),
-        from: match &secret.from {
-            SecretSource::File(path) => SecretFrom::File(text_of(path)),
-            SecretSource::Variable(name) => SecretFrom::Variable(name.clone()),
-        },
+        from: source_of(&secret.from),
+    }
+}
+
+fn source_of(source: &SecretSource) -> SecretFrom {
+    match source {
+        SecretSource::File(path) => SecretFrom::File(text_of(path)),
+        SecretSource::Variable(name) => SecretFrom::Variable(name.clone()),
     }
 }
 
 /// The schedule of a job, parsed. It was checked when the file was read.
 pub(super) fn schedule_of_job(job: &JobConfig) -> Option<Schedule> {
-    schedule_of(&job.name, &schedule_text_of(job)?)
+    parsed(&job.name, &schedule_text_of(job)?)
 }
 
-fn schedule_of(job: &str, text: &ScheduleText) -> Option<Schedule> {
+/// The schedule of a definition, parsed.
+pub fn schedule_of(definition: &Definition) -> Option<Arc<Schedule>> {
+    let text = definition.schedule.as_ref()?;
+    parsed(definition.name.as_str(), text).map(Arc::new)
+}
+
+fn parsed(job: &str, text: &ScheduleText) -> Option<Schedule> {
     let options = ParseOptions {
         seconds: text.seconds,
         day_match: text.day_match.map(|choice| match choice {
@@ -193,15 +214,16 @@ pub fn book_of(
     versions: &BTreeMap<JobName, u32>,
     locks_trusted: bool,
 ) -> Result<Book, BadName> {
+    let mut reports: BTreeMap<JobName, Routes> = BTreeMap::new();
+    for job in &config.jobs {
+        reports.insert(JobName::new(&job.name)?, reports_of(job));
+    }
     let jobs = definitions.into_iter().map(|definition| {
         let job = BookJob {
             version: versions.get(&definition.name).copied().unwrap_or(1),
             digest: definition.digest(),
-            schedule: definition
-                .schedule
-                .as_ref()
-                .and_then(|text| schedule_of(definition.name.as_str(), text))
-                .map(Arc::new),
+            reports: Arc::new(reports.remove(&definition.name).unwrap_or_default()),
+            schedule: schedule_of(&definition),
             definition: Arc::new(definition),
         };
         (job.definition.name.clone(), job)
@@ -215,5 +237,66 @@ pub fn book_of(
             config::CapacityRaise::Drain => false,
         },
         locks_trusted,
+        notify: notify_of(config),
     })
+}
+
+fn notify_of(config: &Config) -> Notify {
+    let heartbeat = config.notify.heartbeat.as_ref().map(|heartbeat| Heartbeat {
+        url: hidden(&heartbeat.url.0),
+        every_ms: heartbeat.every_ms,
+    });
+    let public = config.server.public_url.clone();
+    Notify {
+        heartbeat,
+        base_url: public.or_else(|| local_url(config.server.listen)),
+    }
+}
+
+/// Where a person on this machine finds the daemon; unknown when the port is the kernel's choice.
+fn local_url(listen: SocketAddr) -> Option<String> {
+    let host = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        other @ (IpAddr::V4(_) | IpAddr::V6(_)) => other,
+    };
+    (listen.port() != 0).then(|| format!("http://{}", SocketAddr::new(host, listen.port())))
+}
+
+/// Where the reports of a job go. Nothing is read here.
+fn reports_of(job: &JobConfig) -> Routes {
+    let kinds = [
+        (ReportKind::Failure, &job.reports.on_failure),
+        (ReportKind::PermanentFailure, &job.reports.on_permanent_failure),
+        (ReportKind::Success, &job.reports.on_success),
+        (ReportKind::Late, &job.reports.on_late),
+    ];
+    Routes(kinds.map(|(kind, report)| (kind, routes_of(job, report))).into())
+}
+
+fn routes_of(job: &JobConfig, report: &ReportConfig) -> RoutesOfKind {
+    RoutesOfKind {
+        webhook: report.webhook.as_ref().map(|webhook| WebhookRoute {
+            url: hidden(&webhook.url.0),
+            headers: webhook
+                .headers
+                .iter()
+                .map(|header| (header.name.clone(), hidden(&header.value)))
+                .collect(),
+            secret: webhook.secret.as_ref().map(source_of),
+            body: webhook.body.clone(),
+        }),
+        shell: report.shell.as_ref().map(|shell| ShellRoute {
+            command: line_of(&shell.command),
+            shell: text_of(shell.shell.as_ref().unwrap_or(&job.shell)),
+            timeout_ms: shell.timeout_ms,
+        }),
+    }
+}
+
+fn hidden(text: &HiddenText) -> Value {
+    match text {
+        HiddenText::Written(text) => Value::Literal(text.clone()),
+        HiddenText::From(from) => Value::From(source_of(from)),
+    }
 }

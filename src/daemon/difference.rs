@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::config::{Config, SlotPoolConfig};
+use crate::config::{Config, ReportsConfig, SlotPoolConfig};
 use crate::domain::workflow::definition::Definition;
 use crate::words::names::JobName;
 
@@ -22,8 +22,9 @@ pub(super) const RESTART: [&str; 7] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 13] = [
+pub(super) const LIVE: [&str; 14] = [
     "logging.level",
+    "notify.heartbeat",
     "retention.age",
     "retention.logs.age",
     "retention.logs.bytes",
@@ -127,11 +128,18 @@ impl Difference {
                 .map(|slots| (slots.name.clone(), slots.clone()));
             named.collect()
         };
+        let reports = changed_reports(old, new);
         let (needs_restart, settings) = setting_changes(old, new)
             .into_iter()
             .partition(|change| RESTART.contains(&change.key.as_str()));
         Difference {
-            jobs: NameChanges::between(&by_name(old_jobs), &by_name(new_jobs), changed_keys),
+            jobs: NameChanges::between(&by_name(old_jobs), &by_name(new_jobs), |before, after| {
+                let mut keys = changed_keys(before, after);
+                keys.extend(reports.get(after.name.as_str()).into_iter().flatten().cloned());
+                keys.sort_unstable();
+                keys.dedup();
+                keys
+            }),
             slot_pools: NameChanges::between(&slots_by_name(old), &slots_by_name(new), changed_slots),
             settings,
             needs_restart,
@@ -210,6 +218,33 @@ fn changed_keys(old: &Definition, new: &Definition) -> Vec<String> {
     keys
 }
 
+/// The hooks of each job whose reports differ, also where nothing of them may be shown.
+fn changed_reports(old: &Config, new: &Config) -> BTreeMap<String, Vec<String>> {
+    let before: BTreeMap<&str, &ReportsConfig> = old
+        .jobs
+        .iter()
+        .map(|job| (job.name.as_str(), &job.reports))
+        .collect();
+    let keys_of = |before: &ReportsConfig, after: &ReportsConfig| -> Vec<String> {
+        let hooks = [
+            ("onFailure", before.on_failure != after.on_failure),
+            (
+                "onPermanentFailure",
+                before.on_permanent_failure != after.on_permanent_failure,
+            ),
+            ("onSuccess", before.on_success != after.on_success),
+            ("onLate", before.on_late != after.on_late),
+        ];
+        let changed = hooks.into_iter().filter(|(_, differs)| *differs);
+        changed.map(|(key, _)| key.to_owned()).collect()
+    };
+    let changes = new.jobs.iter().filter_map(|job| {
+        let keys = keys_of(before.get(job.name.as_str())?, &job.reports);
+        Some((job.name.clone(), keys))
+    });
+    changes.collect()
+}
+
 /// A definition as the keys of a job in the file.
 fn keys_of(definition: &Definition) -> BTreeMap<String, Value> {
     let mut keys = BTreeMap::new();
@@ -226,6 +261,8 @@ fn keys_of(definition: &Definition) -> BTreeMap<String, Value> {
             .cloned()
             .unwrap_or_default()
     };
+    // The definition knows which reports there are, the configuration where they go.
+    members.remove("reports");
     let policy = members.remove("policy").unwrap_or_default();
     let policy = policy.as_object().cloned().unwrap_or_default();
     let parts = members.into_iter().chain(part("command")).chain(policy);
@@ -264,7 +301,23 @@ fn camel(name: &str) -> String {
 }
 
 fn setting_changes(old: &Config, new: &Config) -> Vec<SettingChange> {
+    let notify_differs = old.notify != new.notify;
     let (old, new) = (settings_of(old), settings_of(new));
+    let mut changes = shown_changes(&old, &new);
+    let is_shown = changes.iter().any(|change| change.key.starts_with("notify."));
+    let key = "notify.heartbeat.url";
+    if let (true, false, Some(url)) = (notify_differs, is_shown, new.get(key)) {
+        // What differs is the part of the address that is not shown.
+        changes.push(SettingChange {
+            key: key.to_owned(),
+            from: url.clone(),
+            to: url.clone(),
+        });
+    }
+    changes
+}
+
+fn shown_changes(old: &BTreeMap<String, Value>, new: &BTreeMap<String, Value>) -> Vec<SettingChange> {
     let changed = new.iter().filter(|(key, value)| old.get(*key) != Some(value));
     changed
         .map(|(key, value)| {

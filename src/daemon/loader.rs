@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{schedule_check::Schedules, schedule_lints, secret_check};
-use crate::config::{self, Config, Fault, Origin, Overrides, Sources};
+use crate::config::{self, Config, Environment, Fault, Origin, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
 /// Where the configuration is and what is laid over it. Both hold for the life of a daemon: a reload reads the same place.
@@ -48,6 +48,8 @@ pub struct Unusable {
     pub sources: Sources,
 }
 
+type Judge = fn(&Sources, &Environment<'_>, &Overrides, &dyn ScheduleCheck) -> Judged;
+
 impl Loader {
     /// For a file or a folder that was found.
     pub fn new(path: PathBuf, overrides: Overrides) -> Loader {
@@ -73,9 +75,19 @@ impl Loader {
         &self.overrides
     }
 
-    /// Reads all files and judges them, for a start or a reload. Blocks on the disk.
+    /// Reads all files and judges them, for a start: a faulty line of a crontab is a warning, the others run. Blocks on
+    /// the disk.
+    pub fn load_at_start(&self) -> Result<Loaded, Unusable> {
+        self.usable(config::load_at_start)
+    }
+
+    /// As at a start, for a reload: what runs already is better than a table with a hole. Blocks on the disk.
     pub fn load(&self) -> Result<Loaded, Unusable> {
-        let (sources, judged) = self.read();
+        self.usable(config::load)
+    }
+
+    fn usable(&self, judge: Judge) -> Result<Loaded, Unusable> {
+        let (sources, judged) = self.read(judge);
         match judged {
             Ok((config, mut warnings)) => {
                 warnings.extend(secret_check::short_secrets(&config));
@@ -92,7 +104,7 @@ impl Loader {
 
     /// Reads and judges for `ductor check`: all findings, also those that a daemon would keep to itself.
     pub fn check(&self) -> Checked {
-        let (sources, judged) = self.read();
+        let (sources, judged) = self.read(config::load);
         let (config, findings) = match judged {
             Ok((config, mut findings)) => {
                 findings.extend(secret_check::short_secrets(&config));
@@ -115,11 +127,11 @@ impl Loader {
         checked.config.as_ref().map(origins).unwrap_or_default()
     }
 
-    fn read(&self) -> (Sources, Judged) {
-        match Sources::read(&self.path) {
+    fn read(&self, judge: Judge) -> (Sources, Judged) {
+        let environment = |name: &str| std::env::var(name).ok();
+        match Sources::read(&self.path, &environment) {
             Ok(sources) => {
-                let environment = |name: &str| std::env::var(name).ok();
-                let judged = config::load(&sources, &environment, &self.overrides, &Schedules);
+                let judged = judge(&sources, &environment, &self.overrides, &Schedules);
                 (sources, judged)
             }
             Err(faults) => (Sources::default(), Err(faults)),

@@ -15,7 +15,7 @@ mod schedule_lints;
 mod secret_check;
 mod supervise;
 
-pub use book::{book_of, definitions_of};
+pub use book::{book_of, definitions_of, schedule_of};
 pub use difference::{ChangedName, Difference, NameChanges, SettingChange};
 pub use loader::{Checked, Loaded, Loader, Unusable};
 pub use next_fires::{NextFire, next_fires};

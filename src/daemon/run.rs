@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::reload::Reloader;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
+use crate::engine::effects::Courier;
 use crate::engine::follow_ups::FollowUps;
+use crate::engine::heartbeat::Heartbeats;
 use crate::engine::hunt::Hunter;
+use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
 use crate::engine::retention::Retention;
 use crate::engine::schedules::Scheduler;
+use crate::words::limits;
 use crate::worker::command::Stop;
 
 /// The running loops.
@@ -20,6 +25,8 @@ pub struct Loops {
     engine: Engine,
     tasks: JoinSet<()>,
     leases: tokio::task::JoinHandle<()>,
+    courier: tokio::task::JoinHandle<()>,
+    finish: CancellationToken,
     unreadable: Unreadable,
 }
 
@@ -42,6 +49,13 @@ impl Loops {
         tasks.spawn(Scheduler::new(engine.clone()).run());
         tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
+        tasks.spawn(Lateness::new(engine.clone()).run());
+        engine.pulse.scheduler_turns(engine.now());
+        engine.pulse.dispatcher_turns(engine.now());
+        // A heartbeat that waits for its receiver is ended, not waited for.
+        drop(tokio::spawn(Heartbeats::new(engine.clone()).run()));
+        let finish = CancellationToken::new();
+        let courier = tokio::spawn(Courier::new(engine.clone()).run(finish.clone()));
         let retention = Retention::new(engine.clone(), reloader.follow_keep());
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
@@ -50,6 +64,8 @@ impl Loops {
             engine,
             tasks,
             leases,
+            courier,
+            finish,
             unreadable,
         }
     }
@@ -77,8 +93,22 @@ impl Loops {
             drained = Drained::Ended(left);
         }
         self.leases.abort();
+        self.deliver_last().await;
         while self.tasks.join_next().await.is_some() {}
         drained
+    }
+}
+
+impl Loops {
+    /// The commands that have just ended owe reports too: they get a bounded time. What is left is delivered by the next
+    /// start.
+    async fn deliver_last(&mut self) {
+        self.finish.cancel();
+        let patience = Duration::from_millis(limits::REPORT_DRAIN_MS);
+        if tokio::time::timeout(patience, &mut self.courier).await.is_err() {
+            tracing::info!("some reports are not delivered yet; the next start goes on with them");
+            self.courier.abort();
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::{ScheduleCheck, ScheduleFault};
 use crate::domain::schedule::{ParseOptions, Schedule};
+use crate::os::zone::HostZone;
 
 /// The product's schedules, as the configuration sees them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,5 +40,13 @@ impl ScheduleCheck for Schedules {
             job_name: "",
         };
         Schedule::parse("@daily", options).is_ok()
+    }
+
+    fn host_zone(&self) -> Result<HostZone, String> {
+        crate::os::zone::host_zone()
+    }
+
+    fn looks_like_field(&self, word: &str) -> bool {
+        crate::domain::schedule::looks_like_field(word)
     }
 }

@@ -4,6 +4,9 @@
 //! of these, save, and act.
 
 pub mod catch_up;
+pub mod fires;
+pub mod lateness;
+pub mod report;
 pub mod schedule;
 pub mod slots;
 pub mod workflow;

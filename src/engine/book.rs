@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::domain::report::{Routes, Value};
 use crate::domain::schedule::Schedule;
 use crate::domain::workflow::definition::Definition;
 use crate::words::names::{JobName, NodeName, SlotPoolName};
@@ -18,6 +19,8 @@ pub struct BookJob {
     pub digest: String,
     /// When it fires.
     pub schedule: Option<Arc<Schedule>>,
+    /// Where its reports go.
+    pub reports: Arc<Routes>,
 }
 
 /// A slot pool as it is configured.
@@ -42,6 +45,26 @@ pub struct Book {
     pub raise_immediately: bool,
     /// The lock self-test passed.
     pub locks_trusted: bool,
+    /// What this daemon tells the outside besides its jobs' reports.
+    pub notify: Notify,
+}
+
+/// What a daemon tells the outside besides its jobs' reports.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Notify {
+    /// What is requested while the daemon lives.
+    pub heartbeat: Option<Heartbeat>,
+    /// Where people find this daemon: the beginning of the links in reports.
+    pub base_url: Option<String>,
+}
+
+/// A request that is repeated while the daemon lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// What is requested; it may hold a token.
+    pub url: Value,
+    /// How often, in milliseconds.
+    pub every_ms: u64,
 }
 
 /// The book in force. A reload replaces it whole.

@@ -1,6 +1,7 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -14,7 +15,7 @@ use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
 use crate::words::limits;
 use crate::words::names::{JobName, NodeName};
-use crate::words::time::{Clock, Millis, Now};
+use crate::words::time::{BootMillis, Clock, Millis, Now};
 
 /// The parts that all loops share. Clones share them too.
 #[derive(Debug, Clone)]
@@ -39,6 +40,10 @@ pub struct Engine {
     pub clock_watch: ClockWatch,
     /// Wakes the pass.
     pub wake: Arc<Notify>,
+    /// Wakes the delivery of reports.
+    pub report_wake: Arc<Notify>,
+    /// When each loop last turned.
+    pub pulse: Arc<Pulse>,
     /// Wakes the loop of retries and catch-up.
     pub wake_follow_ups: Arc<Notify>,
     /// Settlements of retries that could not be written.
@@ -83,6 +88,8 @@ impl Engine {
             metrics: Arc::new(Metrics::new()),
             clock_watch: ClockWatch::default(),
             wake: Arc::new(Notify::new()),
+            report_wake: Arc::new(Notify::new()),
+            pulse: Arc::default(),
             wake_follow_ups: Arc::new(Notify::new()),
             deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
@@ -221,6 +228,37 @@ impl ClockWatch {
     pub fn holds_expiry(&self, now: Now) -> bool {
         let watched = self.lock();
         watched.held || watched.ahead_ms(now) > limits::CLOCK_JUMP_MS
+    }
+}
+
+/// When the loops that a daemon cannot be without last turned, on the boot clock.
+#[derive(Debug, Default)]
+pub struct Pulse {
+    scheduler: AtomicU64,
+    dispatcher: AtomicU64,
+}
+
+impl Pulse {
+    /// The scheduler turns.
+    pub fn scheduler_turns(&self, now: Now) {
+        self.scheduler.store(now.boot.0, Ordering::Relaxed);
+    }
+
+    /// The dispatcher turns.
+    pub fn dispatcher_turns(&self, now: Now) {
+        self.dispatcher.store(now.boot.0, Ordering::Relaxed);
+    }
+
+    /// The first loop that has not turned for too long.
+    pub fn lost(&self, now: Now) -> Option<&'static str> {
+        let is_lost = |turned: &AtomicU64| {
+            BootMillis(turned.load(Ordering::Relaxed)).until(now.boot) > limits::PULSE_LOST_MS
+        };
+        match (is_lost(&self.scheduler), is_lost(&self.dispatcher)) {
+            (true, _) => Some("the scheduler does not answer"),
+            (_, true) => Some("the dispatcher does not answer"),
+            (false, false) => None,
+        }
     }
 }
 

@@ -94,6 +94,7 @@ impl Dispatcher {
             .await;
         let look = look.map_err(|error| error.to_string())?;
         self.engine.metrics.passed();
+        self.engine.pulse.dispatcher_turns(now);
         self.report_unreadable(&look.unreadable);
         if look.claims == 0 && !look.work {
             return Ok(false);

@@ -138,6 +138,15 @@ pub struct CauseLabel {
     pub cause: String,
 }
 
+/// How something is told to the outside, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct KindResult {
+    /// `webhook`, `shell` or `heartbeat`.
+    pub kind: String,
+    /// `delivered`, `failed` or `refused`.
+    pub result: String,
+}
+
 /// Milliseconds as seconds, for histograms.
 #[expect(
     clippy::cast_precision_loss,
@@ -199,8 +208,8 @@ pub struct Metrics {
     pub slot_readmitted: Family<CauseLabel, Counter>,
     /// Renewals that failed.
     pub slot_renewal_failures: Counter,
-    /// Runs of each job that are in this daemon now.
-    pub last_success: Family<JobLabel, prometheus_client::metrics::gauge::Gauge>,
+    /// Tries to deliver reports, and heartbeats.
+    pub deliveries: Family<KindResult, Counter>,
     /// Requests that were answered.
     pub http_requests: Family<RouteStatus, Counter>,
     /// From the head of a request to the head of its answer; without streams.
@@ -230,7 +239,7 @@ impl Metrics {
             lease_renewals: Family::default(),
             slot_readmitted: Family::default(),
             slot_renewal_failures: Counter::default(),
-            last_success: Family::default(),
+            deliveries: Family::default(),
             http_requests: Family::default(),
             http_request_seconds: Family::new_with_constructor(seconds),
             http_rejected: Family::default(),
@@ -284,6 +293,15 @@ impl Metrics {
                 })
                 .inc();
         }
+    }
+
+    /// Counts a try to tell the outside something.
+    pub fn count_delivery(&self, kind: &str, result: &str) {
+        let label = KindResult {
+            kind: kind.to_owned(),
+            result: result.to_owned(),
+        };
+        self.deliveries.get_or_create(&label).inc();
     }
 
     /// Counts an answered request; `seconds` is `None` for a stream.

@@ -1,16 +1,20 @@
 //! The engines: loops that load, decide, save and act. They talk through the store and the feed, not to each other.
 //!
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
-//! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the pass), `runner` (one claim from gate to
-//! record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`. `desk` takes what the faces ask for.
+//! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
+//! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
+//! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for.
 
 pub mod book;
 pub mod changes;
 pub mod core;
 pub mod desk;
 pub mod dispatch;
+pub mod effects;
 pub mod follow_ups;
+pub mod heartbeat;
 pub mod hunt;
+pub mod lateness;
 pub mod leases;
 pub mod live;
 pub mod metrics;

@@ -12,12 +12,13 @@ use super::changes::maintain::Rules;
 use super::changes::renew::Renewal;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
-use super::metrics::{JobLabel, SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
+use super::metrics::{SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
 use super::warm::process_of;
+use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::Definition;
-use crate::domain::workflow::run::{Run, RunState};
+use crate::domain::workflow::run::Run;
 use crate::store::{Abort, Tx, logs};
 use crate::words::limits;
 use crate::words::names::SlotPoolName;
@@ -240,10 +241,11 @@ impl Runner {
             return;
         }
         let holder = self.holder();
-        let to_write = attempt.clone();
+        let (to_write, tails) = (attempt.clone(), ended.tails.clone());
         let recorded = self
-            .until_written(move |tx| complete::complete(tx, &holder, &to_write))
+            .until_written(move |tx| complete::complete(tx, &holder, &to_write, &tails))
             .await;
+        self.engine.report_wake.notify_one();
         if let Some(run) = recorded {
             self.count(&attempt, &run);
             // A retry may be due soon, and a caught-up run gives way to the next one.
@@ -339,14 +341,6 @@ impl Runner {
                 })
                 .observe(in_seconds(took));
         }
-        if let RunState::Succeeded { ended_at, .. } = &run.state {
-            metrics
-                .last_success
-                .get_or_create(&JobLabel {
-                    job: workflow.clone(),
-                })
-                .set(ended_at.0 / 1_000);
-        }
         if let Some((entry, _)) = &self.claimed.slots {
             let slot_pool = metrics.slot_pool_name(entry.slot_pool.as_str());
             let held = attempt.ended_at.since(self.claimed.claim.claimed_at);
@@ -369,5 +363,6 @@ fn failed(reason: String) -> Ended {
         reason: Some(reason),
         log_bytes: 0,
         stuck: Vec::new(),
+        tails: Tails::default(),
     }
 }

@@ -88,6 +88,7 @@ impl Scheduler {
         while !self.engine.is_stopping() {
             let now = self.engine.now();
             self.tick(now).await;
+            self.engine.pulse.scheduler_turns(now);
             let wait = self.sleep_time(self.engine.now());
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -408,6 +409,25 @@ impl Scheduler {
 fn counted(number: u64, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{ending}")
+}
+
+/// Fires one moment of a job as the loop does, for tests of what shows it.
+#[cfg(test)]
+pub(crate) async fn fire_now(
+    engine: &Engine,
+    book: &Arc<Book>,
+    name: &JobName,
+    instant: Millis,
+) -> Result<Started, ChangeError> {
+    let job = book.jobs[name].clone();
+    let due = Due {
+        name: name.clone(),
+        node: fire_node(book, &job),
+        job,
+        instant,
+        boot: None,
+    };
+    fire(engine, book, &due).await
 }
 
 /// Fires one due moment.

@@ -16,12 +16,13 @@ use super::app::App;
 use super::router::router;
 use crate::config::{Config, Fault, Place as ConfigPlace, Sources};
 use crate::daemon::{Loaded, Reloader, Unusable};
+use crate::domain::report::Tails;
 use crate::domain::schedule::{ParseOptions, Schedule};
 use crate::domain::slots::claim::{ClockId, Place, ProcessRef};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::definition::{ConcurrencyPolicy, Definition};
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::engine::changes::claim::{self, Claimed, Pass};
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::maintain::Rules;
@@ -156,6 +157,7 @@ impl Face {
                     version,
                     digest,
                     schedule,
+                    reports: Arc::default(),
                 },
             )
         });
@@ -165,6 +167,7 @@ impl Face {
             slot_pools: slot_pools(),
             raise_immediately: false,
             locks_trusted: true,
+            notify: Notify::default(),
         };
         let place = Place {
             host: "h".to_owned(),
@@ -292,7 +295,7 @@ impl Face {
             ended_at: self.app.engine.now().wall,
             log_bytes: 0,
         };
-        self.change(move |tx| complete::complete(tx, &holder, &attempt))
+        self.change(move |tx| complete::complete(tx, &holder, &attempt, &Tails::default()))
             .await;
     }
 

@@ -12,8 +12,9 @@ use super::pauses::PauseView;
 use crate::domain::workflow::definition::{CommandLine, ConcurrencyPolicy};
 use crate::domain::workflow::run::Run;
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::head;
+use crate::engine::changes::{head, late};
 use crate::engine::desk;
+use crate::store::rows::BreachRow;
 use crate::store::tables::{JOB_RUNS, RUNS};
 use crate::store::{Rows, StoreError, entries, runs};
 use crate::words::ids::TenantId;
@@ -72,6 +73,30 @@ pub(super) struct JobView {
     paused: Option<PauseView>,
     running: usize,
     last_run: Option<LastRun>,
+    /// Limits of its `sla` that are passed now.
+    late: Vec<LateView>,
+}
+
+/// A passed limit.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LateView {
+    check: &'static str,
+    since: String,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_id: Option<String>,
+}
+
+impl LateView {
+    fn of(row: &BreachRow) -> LateView {
+        LateView {
+            check: row.breach.check.word(),
+            since: row.breach.since().to_string(),
+            reason: row.breach.reason.clone(),
+            run_id: row.breach.run.map(|run| run.to_string()),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -165,6 +190,7 @@ fn view(
         paused: head::job_pause(rows, name, now)?.map(|pause| PauseView::of(&pause)),
         running,
         last_run: last_run(rows, name)?,
+        late: late::stored(rows, name)?.iter().map(LateView::of).collect(),
     })
 }
 

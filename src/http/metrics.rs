@@ -18,15 +18,16 @@ use prometheus_client::registry::{Metric, Registry};
 use super::app::{App, VERSION};
 use super::error::Problem;
 use super::{health, nodes};
+use crate::domain::report::ReportTarget;
 use crate::engine::book::Book;
-use crate::engine::changes::head;
+use crate::engine::changes::{head, late};
 use crate::engine::metrics::{
     JobLabel, Metrics, ReasonLabel, ResultLabel, SlotPoolLabel, SlotPoolStateLabel, WorkflowOutcome,
     in_seconds,
 };
 use crate::os;
-use crate::store::tables::{ACTIVE_RUNS, SLOT_WAITING};
-use crate::store::{COMMIT_BOUNDS_MS, Counted, Rows, StoreError, StoreStats, entries, runs};
+use crate::store::tables::{ACTIVE_RUNS, JOB_MARKS, SLOT_WAITING};
+use crate::store::{COMMIT_BOUNDS_MS, Counted, Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::names::SlotPoolName;
 use crate::words::time::Millis;
@@ -83,6 +84,12 @@ struct Seen {
     jobs_running: BTreeMap<String, usize>,
     active: usize,
     slot_pools: Vec<(SlotPoolName, SlotNumbers)>,
+    /// Newest success of each job in seconds.
+    successes: BTreeMap<String, i64>,
+    /// Jobs with limits, and whether one is passed.
+    overdue: BTreeMap<String, bool>,
+    /// By kind: reports that wait, and dead letters.
+    effects: Vec<(&'static str, u64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -138,6 +145,12 @@ fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<See
     seen.active = rows
         .raw_scan(ACTIVE_RUNS.index(), &[], None, false, usize::MAX)?
         .len();
+    look_at_jobs(rows, book, &mut seen)?;
+    for target in ReportTarget::ALL {
+        let waiting = effects::waiting_count(rows, target, None)?;
+        let dead = effects::dead_count(rows, target)?;
+        seen.effects.push((target.word(), waiting, dead));
+    }
     for name in book.slot_pools.keys() {
         match slot_numbers(rows, book, name, now) {
             Ok(numbers) => seen.slot_pools.push((name.clone(), numbers)),
@@ -146,6 +159,22 @@ fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<See
         }
     }
     Ok(seen)
+}
+
+fn look_at_jobs(rows: &mut impl Rows, book: &Book, seen: &mut Seen) -> Result<(), StoreError> {
+    let late = late::all_stored(rows)?;
+    for each in rows.scan_each(&JOB_MARKS, &(TENANT,), None, usize::MAX)? {
+        let Ok(((_, job), mark)) = each.row else { continue };
+        if let Some(at) = mark.last_success {
+            seen.successes.insert(job.to_string(), at.0.div_euclid(1_000));
+        }
+    }
+    for (name, job) in &book.jobs {
+        if !job.definition.sla.is_empty() {
+            seen.overdue.insert(name.to_string(), late.contains_key(name));
+        }
+    }
+    Ok(())
 }
 
 fn slot_numbers(
@@ -327,9 +356,9 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
     row(to, "ductor_attempts", "Attempts that ended", &m.attempts);
     row(
         to,
-        "ductor_job_last_success_timestamp_seconds",
-        "Last success of a job",
-        &m.last_success,
+        "ductor_effects_delivered",
+        "Tries to tell the outside something",
+        &m.deliveries,
     );
     row(to, "ductor_fires", "Due moments by what became of them", &m.fires);
     row(
@@ -397,6 +426,43 @@ fn register_work(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
         .inc_by(wide(*count as u64));
     }
     registry.register("ductor_jobs_running", "Attempts of a job that run now", jobs);
+    register_told(registry, metrics, seen);
+}
+
+/// What people are told of, or want to be told of.
+fn register_told(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
+    let label = |job: &String| JobLabel {
+        job: metrics.job_name(job),
+    };
+    let successes = Family::<JobLabel, Gauge>::default();
+    for (job, at) in &seen.successes {
+        // Jobs beyond the limit of labels share one: it shows the newest.
+        let gauge = successes.get_or_create(&label(job));
+        gauge.set(gauge.get().max(*at));
+    }
+    registry.register(
+        "ductor_job_last_success_timestamp_seconds",
+        "Last success of a job",
+        successes,
+    );
+    let overdue = Family::<JobLabel, Gauge>::default();
+    for (job, is_late) in &seen.overdue {
+        let gauge = overdue.get_or_create(&label(job));
+        gauge.set(gauge.get().max(i64::from(*is_late)));
+    }
+    registry.register("ductor_schedule_overdue", "1 while late", overdue);
+    let (waiting, dead) = (
+        Family::<KindLabel, Gauge>::default(),
+        Family::<KindLabel, Gauge>::default(),
+    );
+    for (kind, waiting_count, dead_count) in &seen.effects {
+        waiting
+            .get_or_create(&KindLabel { kind })
+            .set(wide(*waiting_count));
+        dead.get_or_create(&KindLabel { kind }).set(wide(*dead_count));
+    }
+    registry.register("ductor_effects_pending", "Reports that wait", waiting);
+    registry.register("ductor_dead_letters", "Reports that were given up", dead);
 }
 
 fn register_slots(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {

@@ -6,8 +6,10 @@
 //! dashboard, keys and scopes.
 
 mod app;
+mod calendar;
 mod config;
 mod error;
+mod fires;
 mod front;
 mod head;
 mod health;
@@ -21,12 +23,14 @@ mod pauses;
 mod router;
 mod run_list;
 mod runs;
+mod schedules;
 mod serve;
 mod slots;
 mod start;
 mod status;
 mod store_check;
 mod tail;
+mod why;
 
 #[cfg(test)]
 mod fixture;
@@ -36,6 +40,8 @@ mod front_tests;
 mod metrics_tests;
 #[cfg(test)]
 mod run_tests;
+#[cfg(test)]
+mod schedule_tests;
 #[cfg(test)]
 mod slot_tests;
 #[cfg(test)]

@@ -8,8 +8,8 @@ use axum::routing::{get, post};
 use super::app::App;
 use super::error::Problem;
 use super::{
-    config, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, slots, start, status,
-    store_check, tail,
+    config, fires, front, health, jobs, logs, metrics, nodes, pauses, run_list, runs, schedules, slots,
+    start, status, store_check, tail, why,
 };
 
 /// The whole face.
@@ -22,6 +22,15 @@ pub fn router(app: App) -> Router {
         .route("/jobs/{job}/cancel", post(jobs::cancel))
         .route("/jobs/{job}/pause", post(pauses::pause_job))
         .route("/jobs/{job}/resume", post(pauses::resume_job))
+        .route("/jobs/{job}/fires", get(fires::of_job))
+        .route("/jobs/{job}/why", get(why::of_job))
+        // Schedules.
+        .route("/api/schedules", get(schedules::list))
+        .route("/api/schedules/~preview", post(schedules::preview_expression))
+        .route("/api/schedules.ics", get(schedules::ics))
+        .route("/api/schedules/{job}/next", get(schedules::next))
+        .route("/api/schedules/{job}/fires", get(fires::of_schedule))
+        .route("/api/schedules/{job}/why", get(why::of_schedule))
         // Slot pools.
         .route("/pools", get(slots::list))
         .route("/pools/{pool}", get(slots::show))

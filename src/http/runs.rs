@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::{head, slots};
+use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
@@ -15,7 +16,7 @@ use crate::engine::changes::cancel::RunCancelled;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
-use crate::store::{Rows, StoreError, entries, runs};
+use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -101,6 +102,54 @@ pub(super) struct RunDetail {
     poisoned: bool,
     waiting_reason: Option<Waiting>,
     steps: Vec<StepView>,
+    /// Who was told of it, or shall be, oldest first.
+    reports: Vec<ReportView>,
+}
+
+/// One report of the run.
+#[derive(Debug, Serialize)]
+struct ReportView {
+    id: String,
+    /// The key that asked for it, like `onFailure`.
+    on: &'static str,
+    /// `webhook` or `shell`.
+    target: &'static str,
+    attempt: Option<u32>,
+    /// `waiting`, `delivered` or `dead`.
+    state: &'static str,
+    tries: u32,
+    created_at: String,
+    /// When it was delivered or given up.
+    at: Option<String>,
+    next_try_at: Option<String>,
+    /// Why the last try failed.
+    reason: Option<String>,
+}
+
+impl ReportView {
+    fn of(effect: &Effect) -> ReportView {
+        let (tries, next_try_at, reason) = match &effect.state {
+            EffectState::Waiting {
+                due_at,
+                tries,
+                last_error,
+            } => (*tries, Some(due_at.to_string()), last_error.clone()),
+            EffectState::Delivered { tries, .. } => (*tries, None, None),
+            EffectState::Dead { tries, reason, .. } => (*tries, None, Some(reason.clone())),
+        };
+        ReportView {
+            id: effect.id.to_string(),
+            on: effect.kind.key(),
+            target: effect.target.word(),
+            attempt: effect.facts.attempt,
+            state: effect.state.word(),
+            tries,
+            created_at: effect.created_at.to_string(),
+            at: effect.decided_at().map(|at| at.to_string()),
+            next_try_at,
+            reason,
+        }
+    }
 }
 
 /// Why a run does not go on right now.
@@ -232,12 +281,14 @@ fn detail(
         waiting_reason = waiting_reason.or(waits);
         steps.push(step_view(rows, id, &name, &state)?);
     }
+    let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
     Ok(Some(RunDetail {
         run: RunView::of(&run),
         poisoned,
         waiting_reason,
         steps,
+        reports: reports.iter().map(ReportView::of).collect(),
     }))
 }
 

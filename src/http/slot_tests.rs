@@ -114,7 +114,7 @@ async fn a_body_has_only_the_fields_it_may_have() {
     let form = [("content-type", "application/x-www-form-urlencoded")];
     assert_eq!(face.send("POST", "/jobs/a/start", &form, "{}").await.status, 415);
     assert_eq!(face.send("POST", "/jobs/a/start", &[], "{}").await.status, 415);
-    assert_eq!(face.get("/pools/p").await.json()["queued"], 0);
+    assert_eq!(face.get("/pools/p").await.json()["queued"], 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -528,7 +528,7 @@ async fn jobs_say_what_they_are() {
     let expected = json!({
         "name": "timed", "enabled": true, "command": "true", "concurrencyPolicy": "Allow", "paused": null, "running": 0,
         "schedule": {"text": "0 * * * *", "timezone": "UTC", "description": "every hour", "next": next},
-        "lastRun": null,
+        "lastRun": null, "late": [],
     });
     assert_eq!(timed, expected);
     assert_eq!(face.get("/jobs").await.json().as_array().unwrap().len(), 7);

@@ -7,15 +7,18 @@ use serde::Serialize;
 use super::app::{App, VERSION};
 use super::config::ConfigurationView;
 use super::error::Problem;
-use super::health;
 use super::runs::Data;
+use super::{health, nodes};
+use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
-use crate::engine::changes::head;
+use crate::engine::changes::{head, late};
+use crate::store::rows::{BreachRow, NodeRecord};
 use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
-use crate::store::{Rows, StoreError, StoreStats, entries, runs};
+use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
+use crate::words::names::{JobName, NodeName};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -37,10 +40,22 @@ pub(super) struct StatusView {
     draining: bool,
     counts: Counts,
     poisoned_runs: Vec<PoisonedView>,
+    late_jobs: Vec<LateJob>,
+    /// Reports that were given up.
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
+    nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
     configuration: ConfigurationView,
     store: StoreView,
+}
+
+#[derive(Debug, Serialize)]
+struct NodeSummary {
+    name: String,
+    /// `live`, or `gone` when nobody holds its lock.
+    state: &'static str,
+    last_seen: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, Serialize)]
@@ -58,6 +73,14 @@ struct PoisonedView {
     job: String,
     step: String,
     at: String,
+}
+
+/// A job and the first of its passed limits.
+#[derive(Debug, Serialize)]
+struct LateJob {
+    job: String,
+    since: String,
+    reason: String,
 }
 
 /// `slots` and what follows are absent when the slot pool cannot be read.
@@ -112,7 +135,10 @@ impl From<StoreStats> for StoreView {
 struct Seen {
     counts: Counts,
     poisoned: Vec<PoisonedView>,
+    late: Vec<LateJob>,
+    dead_letters: u64,
     pools: Vec<PoolSummary>,
+    nodes: Vec<(NodeName, NodeRecord)>,
 }
 
 /// The page.
@@ -123,7 +149,17 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
     let configuration = ConfigurationView::of(&app);
+    let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
+        name: name.to_string(),
+        state: if nodes::is_live(&app.engine, name) {
+            "live"
+        } else {
+            "gone"
+        },
+        last_seen: record.last_seen.to_string(),
+    });
     let data = StatusView {
+        nodes: nodes.collect(),
         version: VERSION,
         node: app.engine.node.to_string(),
         started_at: app.started_at.to_string(),
@@ -136,6 +172,8 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         draining: app.engine.is_stopping(),
         counts: seen.counts,
         poisoned_runs: seen.poisoned,
+        late_jobs: seen.late,
+        dead_letters: seen.dead_letters,
         pools: seen.pools,
         next_fires: next_fires(&book, now),
         configuration,
@@ -193,10 +231,27 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         failed_last_24h,
         failed_is_lower_bound,
     };
+    let mut dead_letters = 0;
+    for target in ReportTarget::ALL {
+        dead_letters += effects::dead_count(rows, target)?;
+    }
+    let late = late::all_stored(rows)?;
     Ok(Seen {
+        late: late.iter().filter_map(late_job).collect(),
+        dead_letters,
         counts,
         poisoned: poisoned.collect(),
         pools,
+        nodes: nodes::all(rows)?,
+    })
+}
+
+fn late_job((job, breaches): (&JobName, &Vec<BreachRow>)) -> Option<LateJob> {
+    let first = breaches.iter().min_by_key(|row| row.breach.since())?;
+    Some(LateJob {
+        job: job.to_string(),
+        since: first.breach.since().to_string(),
+        reason: first.breach.reason.clone(),
     })
 }
 
@@ -293,6 +348,11 @@ fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> 
             "{} runs were given up because daemons died with them.",
             seen.poisoned.len()
         );
+    }
+    match seen.late.as_slice() {
+        [] => {}
+        [one] => return format!("Job {} is late: {}.", one.job, one.reason),
+        [first, ..] => return format!("{} jobs are late: {} and others.", seen.late.len(), first.job),
     }
     let work = format!("{} running, {} waiting", counts.running, counts.waiting);
     match counts.failed_last_24h {

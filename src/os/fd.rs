@@ -1,9 +1,10 @@
 //! File descriptors: the flags that matter over an `exec`, and the standard input of the shim.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_getfd, fcntl_setfd};
 
 /// The descriptor is closed by `exec`.
@@ -31,6 +32,14 @@ pub fn duplicate_above_stdio(fd: impl AsFd) -> io::Result<OwnedFd> {
 pub fn null_to_stdin() -> io::Result<()> {
     let null = File::open("/dev/null")?;
     Ok(rustix::stdio::dup2_stdin(&null)?)
+}
+
+/// Puts a file without a name that holds `text` on descriptor 0, to be read from its beginning.
+pub fn text_to_stdin(text: &str) -> io::Result<()> {
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(rustix::stdio::dup2_stdin(&file)?)
 }
 
 #[cfg(test)]

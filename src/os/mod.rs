@@ -17,3 +17,4 @@ pub mod signal;
 pub mod supervisor;
 pub mod terminal;
 pub mod user;
+pub mod zone;

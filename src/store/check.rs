@@ -7,6 +7,7 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::codec::Record;
+use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
 use super::keys::Key;
@@ -44,6 +45,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_runs(tx, &mut findings)?;
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
+    check_effects(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -125,7 +127,15 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         RETRY_RIGHTS,
         SCHEDULE_MARKS,
         OWED,
-        BOOTS
+        BOOTS,
+        PUBLISHED_REPORTS,
+        JOB_MARKS,
+        EFFECTS,
+        EFFECT_DUE,
+        EFFECT_DECIDED,
+        RUN_EFFECTS,
+        EFFECT_COUNTS,
+        BREACHES
     );
     Ok(())
 }
@@ -344,4 +354,48 @@ fn check_remembered(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
         keys.insert((tenant, super::keys::DigestKey(row.key)).encode());
     })?;
     compare(tx, &all::REMEMBERED_KEYS, keys, findings)
+}
+
+fn check_effects(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let tenant = effects::TENANT;
+    let (mut due, mut decided, mut of_runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut newest = 0;
+    let unreadable = every(tx, &all::EFFECTS, |(_, seq), effect| {
+        newest = newest.max(seq);
+        match effects::index_of(&effect) {
+            EffectIndex::Due(at) => due.insert((tenant, at, seq).encode()),
+            EffectIndex::Decided(at) => decided.insert((tenant, at, seq).encode()),
+        };
+        of_runs.extend(effect.run.map(|run| (tenant, run, seq).encode()));
+        for job in ["", effect.job.as_str()] {
+            if let Some(word) = effects::counted_as(&effect) {
+                *counts.entry((word, job.to_owned())).or_default() += 1;
+            }
+        }
+    })?;
+    if !unreadable.is_empty() {
+        return Ok(());
+    }
+    compare(tx, &all::EFFECT_DUE, due, findings)?;
+    compare(tx, &all::EFFECT_DECIDED, decided, findings)?;
+    compare(tx, &all::RUN_EFFECTS, of_runs, findings)?;
+    every(tx, &all::EFFECT_COUNTS, |(_, word, job), Number(count)| {
+        let real = counts.remove(&(word.clone(), job)).unwrap_or(0);
+        if real != count {
+            findings.push(format!("effect_counts: {word} says {count}, there are {real}"));
+        }
+    })?;
+    findings.extend(
+        counts
+            .into_keys()
+            .map(|(word, _)| format!("effect_counts: {word} has no row")),
+    );
+    let counter = tx
+        .get(&all::META, &("next_effect".to_owned(),))?
+        .map_or(0, |number| number.0);
+    if newest > counter {
+        findings.push(format!("meta: next_effect is {counter}, an effect has {newest}"));
+    }
+    Ok(())
 }

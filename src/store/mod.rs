@@ -5,18 +5,21 @@
 //! commit, nobody is answered before it, and a caller that gives up in time is sure that nothing happened.
 //!
 //! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
-//! * `entries`, `runs`: the only writers of rows that have index rows.
+//! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
 //! * `writer`: group commit, withdrawal, the reopen loop. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
 
 pub mod check;
 pub mod codec;
 pub mod coordination;
+pub mod effects;
 pub mod entries;
 mod error;
 mod feed;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_reports;
 mod handle;
 pub mod keys;
 pub mod logs;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use crate::domain::lateness::Breach;
+use crate::domain::report::{Effect, ReportTarget, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::SlotEntry;
@@ -49,6 +51,11 @@ record! {
     ScheduleMark, "schedule mark", 1;
     Owed, "owed run", 1;
     Boot, "boot", 1;
+    ReportWishes, "published reports", 1;
+    JobMark, "job mark", 1;
+    Effect, "effect", 1;
+    EffectDueRow, "effect due row", 1;
+    BreachRow, "breach", 1;
 }
 
 /// A counter of the store.
@@ -296,4 +303,31 @@ pub struct Remembered {
     pub location: Option<String>,
     /// The body.
     pub body: JsonText,
+}
+
+/// What outlives the runs of a configured job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobMark {
+    /// When a configuration named the job first, or again.
+    pub known_since: Millis,
+    /// The end of its newest success since then.
+    pub last_success: Option<Millis>,
+}
+
+/// A report that is owed, in the order of its next try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectDueRow {
+    /// Its job.
+    pub job: JobName,
+    /// How it is delivered.
+    pub target: ReportTarget,
+}
+
+/// A limit that is passed now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreachRow {
+    /// What was passed.
+    pub breach: Breach,
+    /// When that was noticed, and told.
+    pub noticed_at: Millis,
 }

@@ -2,11 +2,11 @@
 
 use super::error::StoreError;
 use super::feed::Counted;
-use super::rows::Present;
+use super::rows::{JobMark, Present};
 use super::table::Rows;
 use super::tables::{
-    ACTIVE_RUNS, ATTEMPTS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RETRY_DUE, RETRY_RIGHTS, RETRYING, RUNS,
-    STEPS,
+    ACTIVE_RUNS, ATTEMPTS, JOB_MARKS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RETRY_DUE, RETRY_RIGHTS,
+    RETRYING, RUNS, STEPS,
 };
 use super::tx::Tx;
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
@@ -46,6 +46,9 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
             workflow,
             state: after.state.word(),
         });
+        if let RunState::Succeeded { ended_at, .. } = after.state {
+            note_success(tx, &after.definition, ended_at)?;
+        }
         tx.remove(&RETRY_RIGHTS, &(TENANT, after.id))?;
     }
     tx.tell(
@@ -55,6 +58,16 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
         Some(after.state.word()),
     );
     Ok(())
+}
+
+/// The newest success outlives its run. A job that left the configuration has no mark to write.
+fn note_success(tx: &mut Tx<'_>, job: &JobName, ended_at: Millis) -> Result<(), StoreError> {
+    let key = (TENANT, job.clone());
+    let Some(mark) = tx.get(&JOB_MARKS, &key)? else {
+        return Ok(());
+    };
+    let last_success = mark.last_success.max(Some(ended_at));
+    tx.put(&JOB_MARKS, &key, &JobMark { last_success, ..mark })
 }
 
 /// Where a step that is tried again stands in the indexes: whether it waits, and when its back-off ends.
@@ -138,6 +151,7 @@ pub fn forget(tx: &mut Tx<'_>, job: &JobName, id: RunId) -> Result<bool, StoreEr
             tx.remove(&ATTEMPTS, &key)?;
         }
     }
+    super::effects::forget_decided(tx, id)?;
     tx.remove(&RUNS, &(TENANT, id))?;
     tx.remove(&super::tables::POISONED_RUNS, &(TENANT, id))?;
     tx.remove(&JOB_RUNS, &(TENANT, job.clone(), id))

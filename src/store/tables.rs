@@ -3,10 +3,12 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    Boot, ClosedRow, DefinitionRecord, DueRow, Fire, LiveAttempt, NodeRecord, Number, Owed, PoisonedRun,
-    Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
+    Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark, LiveAttempt,
+    NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered,
+    RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
+use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
@@ -91,13 +93,29 @@ tables! {
     31 OWED "owed" (TenantId, JobName, Millis, String) => Owed;
     /// The boot for which a job last ran.
     32 BOOTS "boots" (TenantId, JobName, String) => Boot;
+    /// Which reports each configured job asks for; no row for none.
+    33 PUBLISHED_REPORTS "published_reports" (TenantId, JobName) => ReportWishes;
+    /// What outlives the runs of a configured job: since when it is known, its newest success.
+    34 JOB_MARKS "job_marks" (TenantId, JobName) => JobMark;
+    /// Reports that are owed, or were decided and are still shown with their run.
+    35 EFFECTS "effects" (TenantId, u64) => Effect;
+    /// Index: reports that are owed, in the order of their next try.
+    36 EFFECT_DUE "effect_due" (TenantId, Millis, u64) => EffectDueRow;
+    /// Index: reports that were delivered or given up, in the order of that.
+    37 EFFECT_DECIDED "effect_decided" (TenantId, Millis, u64) => Present;
+    /// Index: reports of a run.
+    38 RUN_EFFECTS "run_effects" (TenantId, RunId, u64) => Present;
+    /// How many reports wait or are dead, by state, target and job; the empty job is all jobs.
+    39 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
+    /// Limits of jobs that are passed now: (job, limit and run).
+    40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BOOTS.index, super::NAMES.len() - 1);
+        assert_eq!(super::BREACHES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -103,6 +103,30 @@ impl FromStr for EntryId {
     }
 }
 
+/// One report to one receiver. It is derived from its cause, so that a repeated delivery can be told.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EffectId(pub [u8; 16]);
+
+impl EffectId {
+    /// The same parts have the same id.
+    pub fn of_parts(parts: &[&str]) -> EffectId {
+        EffectId(digest_of_parts(parts))
+    }
+}
+
+/// What `webhook-id` carries: no dot in it, for dots separate what is signed.
+impl fmt::Display for EffectId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "msg_{}", hex(&self.0))
+    }
+}
+
+impl fmt::Debug for EffectId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
 /// The first 128 bits of SHA-256 over `parts`, each preceded by its length as eight big-endian bytes.
 pub fn digest_of_parts(parts: &[&str]) -> [u8; 16] {
     let mut hasher = Sha256::new();

@@ -105,3 +105,39 @@ pub const LABEL_VALUES_MAX: usize = 200;
 pub const CONNECTIONS_MAX: usize = 512;
 /// The head of a request must be here within this time; a connection at rest is closed after it too.
 pub const HEAD_READ_MS: u64 = 30_000;
+/// Bytes of the end of each stream that a report carries.
+pub const REPORT_TAIL_BYTES_MAX: usize = 4 << 10;
+/// Wait after the first failed delivery of a report; it doubles.
+pub const EFFECT_BACKOFF_MIN_MS: u64 = 1_000;
+/// Longest wait between two deliveries of a report.
+pub const EFFECT_BACKOFF_MAX_MS: u64 = 300_000;
+/// A report that is not delivered for this long is given up.
+pub const EFFECT_AGE_MAX_MS: u64 = 24 * 3_600_000;
+/// Reports of one job that wait for one kind of receiver; one more is given up at once.
+pub const EFFECTS_OF_JOB_MAX: u64 = 1_000;
+/// Reports of all jobs that wait for one kind of receiver.
+pub const EFFECTS_MAX: u64 = 10_000;
+/// Reports kept of one run, so that endless retries leave no endless rows.
+pub const EFFECTS_OF_RUN_MAX: usize = 50;
+/// Deliveries at once.
+pub const DELIVERIES_MAX: usize = 16;
+/// Deliveries at once for one job and one kind of receiver: one that hangs holds up no other.
+pub const DELIVERIES_OF_JOB_MAX: usize = 2;
+/// One delivery to a webhook, from the lookup of its name to the head of its answer.
+pub const WEBHOOK_TIMEOUT_MS: u64 = 10_000;
+/// Bytes of a failed webhook's answer that are looked at.
+pub const WEBHOOK_ANSWER_BYTES_MAX: usize = 4 << 10;
+/// Bytes of a webhook's own body before its fields are filled in.
+pub const WEBHOOK_BODY_BYTES_MAX: usize = 64 << 10;
+/// Own headers of one webhook.
+pub const WEBHOOK_HEADERS_MAX: usize = 32;
+/// From SIGTERM to SIGKILL of a report's command.
+pub const REPORT_KILL_MS: u64 = 2_000;
+/// Deliveries that are under way when the daemon stops, and those of its last commands, get this long.
+pub const REPORT_DRAIN_MS: u64 = 5_000;
+/// How often late jobs are looked for.
+pub const LATENESS_PERIOD_MS: u64 = 15_000;
+/// Newest runs of a job that are looked at for a start.
+pub const LATENESS_RUNS_MAX: usize = 50;
+/// A loop that has not turned for this long does not answer: no heartbeat is sent.
+pub const PULSE_LOST_MS: u64 = 30_000;

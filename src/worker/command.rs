@@ -17,6 +17,7 @@ use super::process::{
     pump, records,
 };
 use super::secrets::Secrets;
+use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
 use crate::domain::workflow::definition::{CommandLine, CommandStep, Verify};
@@ -62,6 +63,8 @@ pub struct Ended {
     pub log_bytes: u64,
     /// Members of the group that do not end.
     pub stuck: Vec<u32>,
+    /// The end of what it printed, as far as it is captured and `saveLimit` keeps it.
+    pub tails: Tails,
 }
 
 /// The reading end of an execution's requests to end.
@@ -93,6 +96,7 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
                 reason: Some(format!("{}: {sentence}", reason::LAUNCH_FAILED)),
                 log_bytes: 0,
                 stuck: Vec::new(),
+                tails: Tails::default(),
             }
         }
     };
@@ -258,7 +262,25 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
         Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),
     };
-    Ended { stuck, ..ended }
+    Ended {
+        stuck,
+        tails: tails_of(step, &saved),
+        ..ended
+    }
+}
+
+fn tails_of(step: &CommandStep, saved: &SavedLines) -> Tails {
+    let tail = |captured: bool, stream| {
+        if captured {
+            saved.tail_text(stream, limits::REPORT_TAIL_BYTES_MAX)
+        } else {
+            String::new()
+        }
+    };
+    Tails {
+        stdout: tail(step.capture_stdout, Stream::Stdout),
+        stderr: tail(step.capture_stderr, Stream::Stderr),
+    }
 }
 
 /// Runs `work` while the output of `running` is pumped into `sink`; pipes that stay open are closed after a while.
@@ -375,6 +397,7 @@ fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
         reason: Some(reason),
         log_bytes: 0,
         stuck: Vec::new(),
+        tails: Tails::default(),
     }
 }
 
@@ -396,6 +419,7 @@ async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) ->
         reason: None,
         log_bytes: 0,
         stuck: Vec::new(),
+        tails: Tails::default(),
     };
     match &plan.step.verify {
         None => success,

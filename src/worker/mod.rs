@@ -4,6 +4,7 @@ pub mod command;
 pub mod environment;
 pub mod log_file;
 pub mod mask;
+pub mod outbound;
 pub mod process;
 pub mod secrets;
 pub mod shim;

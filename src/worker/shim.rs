@@ -49,7 +49,11 @@ pub fn run() -> ExitCode {
 /// Returns only the sentence why not.
 fn become_command(spec: &LaunchSpec) -> Result<Infallible, String> {
     let (mut command, name) = prepare(spec)?;
-    fd::null_to_stdin().map_err(|error| format!("cannot put /dev/null on standard input: {error}"))?;
+    match &spec.input {
+        None => fd::null_to_stdin(),
+        Some(text) => fd::text_to_stdin(text),
+    }
+    .map_err(|error| format!("cannot prepare standard input: {error}"))?;
     if spec.limits.iter().any(|(limit, _)| *limit == Limit::Memory) {
         reserve_heap(spec);
     }

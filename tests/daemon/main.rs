@@ -15,6 +15,7 @@ mod faults;
 mod queues;
 mod readme;
 mod reload;
+mod reports;
 mod schedules;
 mod secrets;
 mod start;

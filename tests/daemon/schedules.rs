@@ -144,3 +144,81 @@ fn retry_survives_restart() {
     assert!(began >= due.as_str(), "{began} is before {due}");
     assert!(began < later(&due, 5).as_str(), "{began} is long after {due}");
 }
+
+/// While the store takes nothing the fires are dropped with the warning; their rows follow, and none of them runs late.
+#[test]
+fn unavailable_fire_recorded_later() {
+    let place = place_with(concat!(
+        "pools: {p: {slots: 4}}\n",
+        "jobs:\n  - name: each\n    schedule: '@every 1s'\n    pool: p\n",
+        "    command: 'echo \"$DUCTOR_SCHEDULED_AT\" >> FOLDER/ran'\n",
+        "    onFailure: {retry: {maximumRetries: 1}}\n",
+    ));
+    let fail = place.write("fail", "");
+    let daemon = Builder::at(&place)
+        .env("DUCTOR_FAIL", format!("@{}", fail.display()))
+        .start();
+    daemon.wait("a fire", || runs_of(&daemon, "each", "schedule").pop());
+    place.write("fail", "store.begin=enospc\n");
+    daemon.wait_log("Job each could not enter pool p: pool state is unavailable");
+    daemon.wait_log("pool p: retry settlement deferred");
+    place.write("fail", "");
+    let skipped = daemon.wait("the rows", || {
+        let path = "/jobs/each/fires?outcome=skipped&limit=500";
+        let fires = daemon.get(path).expect_status(200).json();
+        let fires = fires.as_array()?.clone();
+        (!fires.is_empty()).then_some(fires)
+    });
+    let ran = super::ways::lines(&place, "ran");
+    for fire in &skipped {
+        let code = fire["skipped"]["code"].as_str().expect("a reason");
+        assert!(matches!(code, "pool_unavailable" | "missed"), "{fire}");
+        let moment = fire["instant"].as_str().expect("a moment");
+        assert!(
+            !ran.iter().any(|line| line == moment),
+            "{moment} ran all the same"
+        );
+    }
+    assert!(
+        skipped
+            .iter()
+            .any(|fire| fire["skipped"]["code"] == "pool_unavailable")
+    );
+}
+
+/// Down for some fires, with each `onMissed`: `schedule why` says for one of them what became of it.
+#[test]
+fn missed_fires_are_explained_for_each_policy() {
+    let place = place_with(concat!(
+        "defaults: {timezone: Europe/Madrid}\njobs:\n",
+        "  - {name: skip, schedule: '@every 1s', command: 'true'}\n",
+        "  - {name: once, schedule: '@every 1s', command: 'true', onMissed: run-once}\n",
+        "  - {name: all, schedule: '@every 1s', command: 'true', onMissed: run-all}\n",
+    ));
+    let mut daemon = Builder::at(&place).start();
+    let last = daemon.wait("a fire", || runs_of(&daemon, "all", "schedule").pop());
+    daemon.kill9();
+    let missed = later(&moment_of(&last), 3);
+    wait_past(&later(&missed, 2));
+    let daemon = daemon.restart();
+    daemon.wait("the catch-up", || {
+        runs_of(&daemon, "all", "catchup")
+            .into_iter()
+            .find(|run| moment_of(run) == missed && run["state"] == "succeeded")
+    });
+    for (job, code, part) in [
+        ("skip", "missed", "nothing makes up for it"),
+        ("once", "missed", "only the newest of those missed together runs"),
+        ("all", "caught_up", "was missed and made up for later"),
+    ] {
+        let answered = daemon
+            .cli(&["schedule", "why", job, "--at", &missed])
+            .expect_status(0);
+        let words: Vec<&str> = answered.stdout.split_whitespace().collect();
+        assert!(words.join(" ").contains(part), "{job}: {}", answered.stdout);
+        let path = format!("/jobs/{job}/why?at={missed}");
+        assert_eq!(daemon.get(&path).expect_status(200).json()["code"], code);
+    }
+    assert_eq!(runs_of(&daemon, "once", "catchup").len(), 1);
+    assert!(runs_of(&daemon, "skip", "catchup").is_empty());
+}

@@ -23,7 +23,7 @@ fn log_of(daemon: &Daemon, run: &str) -> String {
 }
 
 /// Every file below the folder, whatever it is.
-fn files_below(folder: &std::path::Path, found: &mut Vec<(String, Vec<u8>)>) {
+pub(super) fn files_below(folder: &std::path::Path, found: &mut Vec<(String, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -24,6 +24,7 @@ mod daemon;
 mod http;
 mod output;
 mod place;
+mod receiver;
 mod stream;
 mod wait;
 
@@ -32,5 +33,6 @@ pub(crate) use daemon::{Builder, Daemon, Refused, check_store_with_doctor};
 pub(crate) use http::{Client, Response};
 pub(crate) use output::Output;
 pub(crate) use place::Place;
+pub(crate) use receiver::{Answer, Received, Receiver};
 pub(crate) use stream::{Event, EventStream};
 pub(crate) use wait::{PATIENCE, wait_until};

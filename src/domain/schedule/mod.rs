@@ -23,6 +23,8 @@ mod instants;
 mod item;
 mod lints;
 mod pattern;
+mod preview;
+mod wall;
 mod whole;
 mod zone;
 
@@ -32,4 +34,6 @@ mod tests;
 pub use day::DayRule;
 pub use error::ScheduleError;
 pub use lints::{Lint, LintCode, LintLevel, lints};
+pub use preview::{Preview, PreviewFire, PreviewLint, preview};
+pub use wall::{MOMENT_FORMS, Moment, Turn, ZoneClock};
 pub use whole::{DayMatch, Missed, ParseOptions, Schedule, looks_like_field};

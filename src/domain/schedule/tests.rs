@@ -7,6 +7,7 @@ mod field_cases;
 mod lint_codes;
 mod model;
 mod refusals;
+mod wall_times;
 mod wording;
 
 use jiff::Timestamp;

@@ -1,6 +1,6 @@
 //! `Schedule`: the text once checked, and what can be asked of it.
 
-use super::calendar::{DAY_S, HOUR_S, MINUTE_S, date_of};
+use super::calendar::{DAY_S, MINUTE_S};
 use super::day::DayRule;
 use super::describe::describe_pattern;
 use super::duration::{every_seconds, words};
@@ -9,6 +9,7 @@ use super::expression::{Remarks, read_expression};
 use super::field::Field;
 use super::instants::CronTimes;
 use super::item::{Piece, read_item};
+use super::wall::local_time;
 use super::zone::Zone;
 
 /// The longest accepted text; a full list of all six fields fits many times.
@@ -167,6 +168,11 @@ impl Schedule {
         }
     }
 
+    /// The last fire in `(from_exclusive, to_inclusive]`, found by halving: a long time costs no more than a short one.
+    pub fn last_in(&self, from_exclusive: i64, to_inclusive: i64) -> Option<i64> {
+        self.missed(from_exclusive, to_inclusive, 1).newest.pop()
+    }
+
     /// True when gaps are skipped and folds run twice (11.3, 11.4): `@every`, or a `*` or `H/n` in second,
     /// minute or hour.
     pub fn is_interval(&self) -> bool {
@@ -212,24 +218,11 @@ impl Schedule {
     /// An instant on the schedule's wall clock, with the offset: `2026-03-08T03:00:00-04:00`. From the same
     /// zone data as the fires; `None` outside of the years 1 to 9998.
     pub fn local_time(&self, instant_ms: i64) -> Option<String> {
-        let utc = whole_second(instant_ms);
-        if utc != instant_ms.div_euclid(1_000) {
-            return None;
-        }
-        let offset = self.zone.offset(utc)?;
-        let local = utc + offset;
-        let (date, second) = (date_of(local.div_euclid(DAY_S)), local.rem_euclid(DAY_S));
-        let (hour, minute) = (second / HOUR_S, second % HOUR_S / MINUTE_S);
-        let (sign, away) = (if offset < 0 { '-' } else { '+' }, offset.abs());
-        Some(format!(
-            "{:04}-{:02}-{:02}T{hour:02}:{minute:02}:{:02}{sign}{:02}:{:02}",
-            date.year,
-            date.month,
-            date.day,
-            second % MINUTE_S,
-            away / HOUR_S,
-            away % HOUR_S / MINUTE_S,
-        ))
+        local_time(&self.zone, instant_ms)
+    }
+
+    pub(super) fn zone(&self) -> &Zone {
+        &self.zone
     }
 
     /// The schedule in plain words, without the zone: `at 02:30 on Mon-Fri`.
@@ -274,7 +267,7 @@ pub fn looks_like_field(word: &str) -> bool {
         })
 }
 
-fn whole_second(instant_ms: i64) -> i64 {
+pub(super) fn whole_second(instant_ms: i64) -> i64 {
     instant_ms.div_euclid(1_000).clamp(EARLIEST_S, LATEST_S)
 }
 

@@ -27,13 +27,17 @@ pub(super) struct Change {
 }
 
 impl Zone {
+    pub(super) fn utc() -> Zone {
+        Zone {
+            data: TimeZone::UTC,
+            name: "UTC".to_owned(),
+        }
+    }
+
     /// `None` when the name is not in the zone data. No name is UTC.
     pub(super) fn named(name: Option<&str>) -> Option<Zone> {
         let Some(name) = name else {
-            return Some(Zone {
-                data: TimeZone::UTC,
-                name: "UTC".to_owned(),
-            });
+            return Some(Zone::utc());
         };
         let data = TimeZoneDatabase::bundled().get(name).ok()?;
         let name = data.iana_name().map_or_else(|| name.to_owned(), str::to_owned);
@@ -42,6 +46,10 @@ impl Zone {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn data(&self) -> &TimeZone {
+        &self.data
     }
 
     /// The offset in force at a UTC second; `None` beyond the years that zones are known for.
@@ -83,5 +91,15 @@ impl Zone {
             }
         }
         Some(i64::MIN)
+    }
+
+    /// The offset in force before the stretch of `utc`; `None` when there was no other.
+    pub(super) fn earlier_offset(&self, utc: i64) -> Option<i64> {
+        let offset = self.offset(utc)?;
+        let before = Timestamp::from_second(utc.checked_add(1)?).ok()?;
+        self.data
+            .preceding(before)
+            .filter_map(|last| self.offset(last.timestamp().as_second() - 1))
+            .find(|earlier| *earlier != offset)
     }
 }

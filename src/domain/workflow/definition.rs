@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::lateness::Sla;
+use crate::domain::report::ReportWishes;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
 
@@ -22,6 +24,12 @@ pub struct Definition {
     /// When it may begin, and begin again.
     #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
+    /// When it is late.
+    #[serde(default, skip_serializing_if = "Sla::is_empty")]
+    pub sla: Sla,
+    /// Which reports it asks for. Their addresses are not kept: they may be secrets.
+    #[serde(default, skip_serializing_if = "ReportWishes::is_empty")]
+    pub reports: ReportWishes,
     /// The steps; exactly one for a job.
     pub steps: Vec<Step>,
 }
@@ -111,6 +119,17 @@ pub enum OnMissed {
     RunOnce,
     /// All run, oldest first, one after the other.
     RunAll,
+}
+
+impl OnMissed {
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            OnMissed::Skip => "skip",
+            OnMissed::RunOnce => "run-once",
+            OnMissed::RunAll => "run-all",
+        }
+    }
 }
 
 /// Attempts after a failed one.
@@ -296,7 +315,7 @@ impl Definition {
             .expect("a definition has a step: checked where it is made")
     }
 
-    /// The 32 hex digits that change when what would run changes: everything but `save_limit`.
+    /// The 32 hex digits that change when what would run changes: everything but `sla`, reports and `save_limit`.
     ///
     /// What decides when runs begin by themselves is outside too (the schedule, what happens to missed fires), and so is
     /// `enabled`: a disabled job is looked at by itself.
@@ -309,6 +328,8 @@ impl Definition {
             retry: self.policy.retry,
             ..Policy::default()
         };
+        launched.sla = Sla::default();
+        launched.reports = ReportWishes::default();
         for step in &mut launched.steps {
             step.command.save_limit = 0;
         }
@@ -320,6 +341,7 @@ impl Definition {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::domain::report::{ReportKind, ReportTarget};
 
     pub(crate) fn sample(name: &str, slot_pool: Option<&str>) -> Definition {
         Definition {
@@ -328,6 +350,8 @@ pub(crate) mod tests {
             schedule: None,
             concurrency: ConcurrencyPolicy::Allow,
             policy: Policy::default(),
+            sla: Sla::default(),
+            reports: ReportWishes::default(),
             steps: vec![Step {
                 name: StepRef::main(),
                 command: CommandStep {
@@ -388,6 +412,8 @@ pub(crate) mod tests {
         let base = sample("a", Some("p"));
         let mut texts = base.clone();
         texts.steps[0].command.save_limit = 1;
+        texts.sla.late_after_ms = Some(60_000);
+        texts.reports.add(ReportKind::Failure, ReportTarget::Webhook);
         texts.schedule = Some(ScheduleText {
             text: "@hourly".to_owned(),
             seconds: false,

@@ -3,7 +3,7 @@
 use crate::domain::slots::entry::{EntryEvent, SlotEntry};
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::{self, Fact};
-use crate::engine::changes::catch_up;
+use crate::engine::changes::{catch_up, report};
 use crate::store::rows::ReadyStep;
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::RunId;
@@ -36,6 +36,9 @@ pub fn advance(
     runs::replace(tx, run, &ticked.run)?;
     if ticked.run.state.is_terminal() {
         catch_up::run_ended(tx, &ticked.run)?;
+    }
+    if let Fact::Withdrawn(why) = fact {
+        report::withdrawn(tx, &ticked.run, why)?;
     }
     Ok((ticked.run, ticked.step))
 }

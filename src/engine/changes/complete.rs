@@ -2,12 +2,13 @@
 //!
 //! Everything here is compare-and-set on the fence: a late word of an old owner changes nothing.
 
+use crate::domain::report::Tails;
 use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
-use crate::engine::changes::{advance, retry};
+use crate::engine::changes::{advance, report, retry};
 use crate::store::rows::{EndingCause, LiveAttempt, ReadyStep};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries};
@@ -43,7 +44,14 @@ pub fn held(rows: &mut impl Rows, holder: &Holder) -> Result<Option<LiveAttempt>
 }
 
 /// Records an attempt that has ended for good: succeeded, failed, cancelled or timed out.
-pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<Recorded, Abort> {
+///
+/// `tails`: the end of what it printed, for reports.
+pub fn complete(
+    tx: &mut Tx<'_>,
+    holder: &Holder,
+    attempt: &Attempt,
+    tails: &Tails,
+) -> Result<Recorded, Abort> {
     let Some(live) = held(tx, holder)? else {
         return Ok(Recorded::Stale);
     };
@@ -60,14 +68,18 @@ pub fn complete(tx: &mut Tx<'_>, holder: &Holder, attempt: &Attempt) -> Result<R
         Outcome::Cancelled => (Fact::Cancelled(why()), Some(reason::RUN_CANCELLED)),
         Outcome::Lost => unreachable!("a lost attempt is put back, not completed"),
     };
-    close(
+    let recorded = close(
         tx,
         holder,
         &live,
         Some(attempt),
         &EntryEvent::Finish(entry_reason),
         &fact,
-    )
+    )?;
+    if let Recorded::Done(run) = &recorded {
+        report::attempt_ended(tx, run, live.number, attempt, tails)?;
+    }
+    Ok(recorded)
 }
 
 /// A failed attempt ends the run, or another one follows.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::workflow::definition::Definition;
 use crate::engine::book::BookSlots;
-use crate::engine::changes::catch_up;
+use crate::engine::changes::{catch_up, report};
 use crate::store::rows::{DefinitionRecord, PublishedJob, PublishedSlotPool};
 use crate::store::tables::{DEFINITIONS, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS};
 use crate::store::{Abort, Rows, Tx};
@@ -24,11 +24,13 @@ pub fn publish(
     let mut versions = BTreeMap::new();
     for definition in definitions {
         versions.insert(definition.name.clone(), publish_one(tx, definition)?);
+        report::publish(tx, definition)?;
     }
     let known: BTreeSet<&JobName> = definitions.iter().map(|definition| &definition.name).collect();
     for ((_, name), _) in tx.scan(&PUBLISHED_JOBS, &(TENANT,), None, usize::MAX)? {
         if !known.contains(&name) {
             tx.remove(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
+            report::unpublish(tx, &name)?;
             catch_up::forget(tx, &name)?;
             tx.tell("config.job.removed", &name, 0, None);
         }

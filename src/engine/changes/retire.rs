@@ -1,6 +1,7 @@
 //! Retention: ended runs beyond their number or age, old fires, old answers, old feed rows; a slice at a time.
 
 use crate::domain::workflow::run::Run;
+use crate::engine::changes::deliver;
 use crate::store::keys::DigestKey;
 use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, REMEMBERED, REMEMBERED_KEYS};
 use crate::store::{Abort, Rows, StoreError, Tx, runs};
@@ -113,6 +114,7 @@ pub fn sweep(tx: &mut Tx<'_>, keep: Keep) -> Result<bool, Abort> {
     let mut more = sweep_answers(tx, now)?;
     more |= sweep_feed(tx, now)?;
     more |= sweep_fires(tx, now, keep)?;
+    more |= deliver::sweep(tx, Millis(now.0.saturating_sub_unsigned(keep.age_ms)))?;
     Ok(more)
 }
 

@@ -4,8 +4,8 @@ use crate::domain::slots::crash;
 use crate::domain::slots::entry::{EntryEvent, reason};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::tick::Fact;
-use crate::engine::changes::advance;
 use crate::engine::changes::complete::{self, Holder, Recorded, close, held, lost_attempt};
+use crate::engine::changes::{advance, report};
 use crate::store::rows::PoisonedRun;
 use crate::store::tables::POISONED_RUNS;
 use crate::store::{Abort, Tx};
@@ -34,6 +34,9 @@ fn poison(
 ) -> Result<Recorded, Abort> {
     let fact = Fact::Failed(reason::CRASH_LIMIT.to_owned());
     let recorded = close(tx, holder, live, Some(attempt), &EntryEvent::Poison, &fact)?;
+    if let Recorded::Done(run) = &recorded {
+        report::ended_alone(tx, run)?;
+    }
     let row = PoisonedRun {
         job: live.job.clone(),
         step: holder.step.clone(),

@@ -2,6 +2,7 @@
 
 use super::jobs::{JobPlan, job, name, slot_pool, slot_pool_name, slot_pool_of};
 use super::stage::{BEGIN, Rig, TENANT, by_hand, jobs_of, plain, queued};
+use crate::domain::report::Tails;
 use crate::domain::slots::admission::{Pause, SlotRefusal};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
@@ -402,7 +403,9 @@ fn spawn_failure_with_replace() {
     attempt.exit_code = Some(127);
     attempt.reason = Some(why.clone());
     let holder = super::stage::holder(&claimed);
-    rig.change(move |tx| crate::engine::changes::complete::complete(tx, &holder, &attempt));
+    rig.change(move |tx| {
+        crate::engine::changes::complete::complete(tx, &holder, &attempt, &Tails::default())
+    });
     assert_eq!(
         rig.entry_words(&started),
         format!("finished: {}", reason::LAUNCH_FAILED)

@@ -8,7 +8,7 @@ use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::definition::{
     CommandLine, ConcurrencyPolicy, Definition, Policy, ScheduleText, SlotDemand,
 };
-use crate::engine::book::{Book, BookJob, BookSlots};
+use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 
 /// A job under construction.
@@ -103,6 +103,7 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         slot_pools: slot_pools.iter().cloned().collect::<BTreeMap<_, _>>(),
         raise_immediately: false,
         locks_trusted: true,
+        notify: Notify::default(),
     }
 }
 
@@ -112,6 +113,7 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         definition: Arc::new(definition.clone()),
         version,
         digest: definition.digest(),
+        reports: Arc::default(),
         schedule: definition.schedule.as_ref().map(|text| {
             let options = ParseOptions {
                 seconds: text.seconds,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::jobs::{self, JobPlan, book_job};
+use crate::domain::report::Tails;
 use crate::domain::slots::admission::{self, HeadVerdict};
 use crate::domain::slots::claim::{ClockId, Lease, Place, ProcessRef};
 use crate::domain::slots::entry::SlotEntry;
@@ -355,7 +356,7 @@ impl Daemon {
     /// Ends a claim with this outcome.
     pub(super) fn complete(&self, claimed: &Claimed, outcome: Outcome) -> Recorded {
         let (holder, attempt) = (holder(claimed), self.attempt(claimed, outcome));
-        self.change(move |tx| complete::complete(tx, &holder, &attempt))
+        self.change(move |tx| complete::complete(tx, &holder, &attempt, &Tails::default()))
     }
 
     /// The attempt of a claim that ended so.

@@ -37,6 +37,8 @@ pub struct LaunchSpec {
     pub credentials: Credentials,
     /// Soft = hard.
     pub limits: Vec<(Limit, u64)>,
+    /// What stands on standard input; `None`: nothing.
+    pub input: Option<String>,
 }
 
 impl LaunchSpec {
@@ -48,6 +50,7 @@ impl LaunchSpec {
             env,
             credentials: Credentials::default(),
             limits: Vec::new(),
+            input: None,
         }
     }
 
@@ -70,7 +73,7 @@ impl LaunchSpec {
     }
 }
 
-/// Values of the environment may be secrets: only its keys are shown.
+/// Values of the environment may be secrets: only its keys are shown. So is what stands on standard input.
 impl fmt::Debug for LaunchSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LaunchSpec")
@@ -79,7 +82,7 @@ impl fmt::Debug for LaunchSpec {
             .field("env", &self.env.iter().map(|(key, _)| key).collect::<Vec<_>>())
             .field("credentials", &self.credentials)
             .field("limits", &self.limits)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
