@@ -10,6 +10,9 @@ mod support;
 
 mod commands;
 mod crash;
+mod crontabs;
+mod docs;
+mod examples;
 mod export;
 mod faults;
 mod queues;
