@@ -11,6 +11,8 @@ mod support;
 mod commands;
 mod crash;
 mod crontabs;
+mod docs;
+mod examples;
 mod export;
 mod faults;
 mod queues;
