@@ -296,8 +296,8 @@ fn masked_word(word: &str) -> String {
     if let Some(port) = word.find("127.0.0.1:") {
         return format!("{}127.0.0.1:PORT", &word[..port]);
     }
-    if run_of(word).is_some() {
-        return "ID".to_owned();
+    if let Some(run) = run_of(word) {
+        return word.replace(&run, "ID");
     }
     let core = word.trim_matches(['(', ')', ',', '.', ':', ';']);
     let is_clock = core.matches(':').count() > 0 || core.matches('-').count() == 2;
@@ -343,7 +343,11 @@ fn mentioned(text: &str) -> Vec<String> {
             is_block = !is_block;
         } else if !is_block {
             let spans = line.split('`').skip(1).step_by(2);
-            found.extend(spans.filter(|span| span.starts_with("ductor ")).map(str::to_owned));
+            found.extend(
+                spans
+                    .filter(|span| span.starts_with("ductor "))
+                    .map(str::to_owned),
+            );
         }
     }
     found
@@ -353,7 +357,10 @@ fn walk(page: &'static str) -> Walk {
     let text = text_of(page);
     let outside = text.matches("://").count() - text.matches(HOOKS).count();
     let local = text.matches("http://127.0.0.1").count();
-    assert_eq!(outside, local, "docs/{page} names an address that is not the receiver's");
+    assert_eq!(
+        outside, local,
+        "docs/{page} names an address that is not the receiver's"
+    );
     let mut walk = Walk::new(page);
     for line in mentioned(&text) {
         let words = line.split(' ').skip(1);
@@ -369,7 +376,10 @@ fn walk(page: &'static str) -> Walk {
         }
     }
     let all = blocks(&text);
-    assert!(all.iter().any(|block| block.info.starts_with("sh")), "docs/{page} runs nothing");
+    assert!(
+        all.iter().any(|block| block.info.starts_with("sh")),
+        "docs/{page} runs nothing"
+    );
     for block in &all {
         walk.block(block);
     }
@@ -390,7 +400,10 @@ fn every_page_has_its_test_and_its_line_in_the_index() {
     assert_eq!(found, known);
     for page in PAGES.iter().chain(&["README.md"]) {
         if *page != "README.md" {
-            assert!(index.contains(&format!("]({page})")), "{page} is not in the index");
+            assert!(
+                index.contains(&format!("]({page})")),
+                "{page} is not in the index"
+            );
         }
         for link in text_of(page).split("](").skip(1) {
             let target = link.split(')').next().unwrap();
@@ -427,7 +440,11 @@ fn page_get_told_on_failure() {
     for field in ["type", "job", "run_id", "text", "stdout_tail", "stderr_tail"] {
         assert!(!alert.json()[field].is_null(), "{field}");
     }
-    assert!(received.iter().any(|one| one.method == "GET" && one.path == "/alive"));
+    assert!(
+        received
+            .iter()
+            .any(|one| one.method == "GET" && one.path == "/alive")
+    );
 }
 
 #[test]
@@ -439,8 +456,16 @@ fn page_find_out_why() {
 fn a_session_that_shows_something_else_is_found() {
     let shown = |text: &str| vec![text.to_owned()];
     let answer = "ID  JOB\nrun_01m8mqqrqfepp9ye3x8tx8b4vd  reindex  failed after 15 ms: exit code 3\n";
-    assert_eq!(missing(&shown("… reindex failed after 2.5 s: exit code 3"), answer, false), None);
-    for wrong in ["reindex", "… reindex", "… reindex failed after 15 ms: exit code 4", "… import …"] {
+    assert_eq!(
+        missing(&shown("… reindex failed after 2.5 s: exit code 3"), answer, false),
+        None
+    );
+    for wrong in [
+        "reindex",
+        "… reindex",
+        "… reindex failed after 15 ms: exit code 4",
+        "… import …",
+    ] {
         assert_eq!(missing(&shown(wrong), answer, false), Some(wrong));
     }
     let late = shown("at 02:30");

@@ -13,7 +13,11 @@ const EXAMPLES: [(&str, &str, &str); 7] = [
     ("dst-report", "yesterday", "report of 20"),
     ("export", "vacuum", "vacuumed"),
     ("heavy-and-light", "reindex", "reindexing"),
-    ("migrated-crontab", "rotate", "rotated the logs of /srv/shop on 20"),
+    (
+        "migrated-crontab",
+        "rotate",
+        "rotated the logs of /srv/shop on 20",
+    ),
     ("nightly-backup", "backup", "kept 1 files"),
     ("webhook-alerts", "sync", "synchronised"),
 ];
@@ -62,7 +66,10 @@ fn every_example_is_known_here_and_has_a_head() {
     for name in found {
         let text = fs::read_to_string(folder().join(&name).join("ductor.yaml")).unwrap();
         assert!(text.starts_with("# "), "{name} does not say what it is");
-        assert!(index.contains(&format!("`examples/{name}`")), "{name} is not in config/README.md");
+        assert!(
+            index.contains(&format!("`examples/{name}`")),
+            "{name} is not in config/README.md"
+        );
     }
 }
 
@@ -73,7 +80,7 @@ fn every_example_is_good() {
         let answered = from_elsewhere(&["check", file.to_str().unwrap()]);
         assert_eq!(answered.status, 0, "{name}: {answered:?}");
         // The one that is about the change of the clock.
-        let warns = answered.stderr.contains("warning[");
+        let warns = answered.stdout.contains("warning[");
         assert_eq!(warns, name == "dst-report", "{name}: {answered:?}");
     }
 }
@@ -132,7 +139,10 @@ fn the_alert_of_the_example_arrives_signed() {
     assert!(alert.header("webhook-signature").starts_with("v1,"));
     assert_eq!(alert.json()["job"], "broken");
     daemon.wait("the line of the command", || {
-        lines(&place, "failures.txt").first().filter(|line| line.contains("exit code 3")).cloned()
+        lines(&place, "failures.txt")
+            .first()
+            .filter(|line| line.contains("exit code 3"))
+            .cloned()
     });
     daemon.wait("the ping", || {
         receiver.received().into_iter().find(|one| one.path == "/ping")
