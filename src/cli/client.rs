@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Method, Response, StatusCode, Url};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::caller::Caller;
 use super::failure::{Failure, Problem};
+use super::fields;
 use crate::words::ids::EntryId;
+use crate::words::limits;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -120,6 +122,35 @@ impl Client {
         let request = self.http.get(self.url(segments, query)).timeout(ANSWER);
         let answer = request.send().await.map_err(|error| self.broken(&error))?;
         self.read_json(answer).await
+    }
+
+    /// Asks for a list, page by page, up to `limit` items; one document with all of them.
+    pub(super) async fn list(
+        &self,
+        segments: &[&str],
+        query: &[(&str, String)],
+        limit: usize,
+    ) -> Result<Body, Failure> {
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut asked = query.to_vec();
+            let size = (limit - items.len()).min(limits::PAGE_MAX);
+            asked.push(("pagination.page_size", size.to_string()));
+            let is_first = cursor.is_none();
+            asked.extend(cursor.take().map(|cursor| ("pagination.cursor", cursor)));
+            let body = self.get(segments, &asked).await?;
+            items.extend_from_slice(fields::items(&body.value));
+            cursor = fields::text(&body.value, &["pagination.next_cursor"]);
+            if is_first && cursor.is_none() {
+                return Ok(body);
+            }
+            if cursor.is_none() || items.len() >= limit {
+                let value = json!({"data": items});
+                let text = value.to_string();
+                return Ok(Body { text, value });
+            }
+        }
     }
 
     /// Asks whatever the status is: for health pages.

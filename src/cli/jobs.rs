@@ -28,6 +28,8 @@ pub(super) enum JobCommand {
     Start(StartArguments),
     /// End what runs and what waits of a job.
     Stop(NameArguments),
+    /// What waits for another attempt gets none.
+    CancelRetries(NameArguments),
     /// No more fires for a while: an hour, unless said otherwise.
     #[command(after_help = PAUSE_EXAMPLES)]
     Pause(PauseJobArguments),
@@ -92,6 +94,9 @@ pub(super) struct StartArguments {
     /// Show its output, and wait.
     #[arg(long, short)]
     follow: bool,
+    /// Failed attempts are repeated, as those of a fire are.
+    #[arg(long)]
+    retries: bool,
     /// Repeated with the same key, it starts nothing new for 24 hours.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
@@ -125,6 +130,7 @@ pub(super) async fn perform(session: &Session, command: JobCommand) -> Result<Ex
         JobCommand::Show(arguments) => show(session, &arguments.name).await,
         JobCommand::Start(arguments) => start(session, &arguments).await,
         JobCommand::Stop(arguments) => stop(session, &arguments.name).await,
+        JobCommand::CancelRetries(arguments) => cancel_retries(session, &arguments.name).await,
         JobCommand::Pause(arguments) => {
             let body = arguments.pause.body(&session.show)?;
             let answer = change(session, &arguments.name, "pause", Some(&body)).await?;
@@ -380,9 +386,10 @@ async fn start(session: &Session, arguments: &StartArguments) -> Result<Exit, Fa
             "--idempotency-key must be 1 to 128 printable ASCII characters".to_owned(),
         ));
     }
+    let body = arguments.retries.then(|| json!({"retries": true}));
     let answer = session
         .client
-        .post(&["jobs", &arguments.name, "start"], None, key)
+        .post(&["jobs", &arguments.name, "start"], body.as_ref(), key)
         .await?;
     let watched = arguments.wait || arguments.follow;
     let run = fields::text(&answer.value, &["run_id"]);
@@ -433,6 +440,17 @@ async fn stop(session: &Session, name: &str) -> Result<Exit, Failure> {
     let sentence = match instances {
         Some(1) | None => format!("job {name}: 1 instance is being ended"),
         Some(count) => format!("job {name}: {count} instances are being ended"),
+    };
+    told(session, &answer, &sentence)
+}
+
+async fn cancel_retries(session: &Session, name: &str) -> Result<Exit, Failure> {
+    let path = ["jobs", name, "retries", "cancel"];
+    let answer = session.client.post(&path, None, None).await?;
+    let sentence = match fields::number(&answer.value, &["runs"]) {
+        Some(0) | None => format!("job {name}: nothing waited for another attempt"),
+        Some(1) => format!("job {name}: 1 run gets no other attempt"),
+        Some(count) => format!("job {name}: {count} runs get no other attempt"),
     };
     told(session, &answer, &sentence)
 }

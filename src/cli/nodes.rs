@@ -9,7 +9,6 @@ use super::fields;
 use super::session::Session;
 use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
-use crate::words::limits;
 
 /// What can be asked about daemons.
 #[derive(Debug, Subcommand)]
@@ -22,13 +21,7 @@ pub(super) enum NodeCommand {
 pub(super) async fn nodes(session: &Session, command: &NodeCommand) -> Result<Exit, Failure> {
     let NodeCommand::Ls = command;
     let show = &session.show;
-    let body = session
-        .client
-        .get(
-            &["api", "nodes"],
-            &[("pagination.page_size", limits::PAGE_MAX.to_string())],
-        )
-        .await?;
+    let body = session.client.list(&["api", "nodes"], &[], usize::MAX).await?;
     if show.json {
         show.document(&body.text)?;
         return Ok(Exit::Done);

@@ -113,7 +113,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<Exit, Fail
     let query = arguments.overdue.then(|| ("overdue", "true".to_owned()));
     let body = session
         .client
-        .get(&["api", "schedules"], query.as_slice())
+        .list(&["api", "schedules"], query.as_slice(), usize::MAX)
         .await?;
     if show.json {
         show.document(&body.text)?;
@@ -172,9 +172,12 @@ fn schedules_table(schedules: &[Value], show: &Show, fit: Fit) -> Table {
 fn notice(schedule: &Value, show: &Show) -> String {
     if let Some(since) = fields::instant(schedule, &["overdue_since.instant"]) {
         return format!(
-            "OVERDUE: nothing is known of the fire of {}",
+            "OVERDUE: nothing is recorded of the fire of {}",
             show.face().instant(since)
         );
+    }
+    if let Some(late) = fields::list(schedule, &["late"]).first().and_then(Value::as_str) {
+        return format!("OVERDUE: {late}");
     }
     if fields::member(schedule, &["enabled"]).and_then(Value::as_bool) == Some(false) {
         return "disabled".to_owned();
@@ -195,15 +198,11 @@ fn state_of_fire(fire: &Value) -> String {
 
 async fn fires(session: &Session, arguments: &FiresArguments) -> Result<Exit, Failure> {
     let show = &session.show;
-    let mut query = vec![("pagination.page_size", arguments.limit.to_string())];
-    query.extend(
-        arguments
-            .outcome
-            .iter()
-            .map(|outcome| ("outcome", outcome.clone())),
-    );
+    let outcomes = arguments.outcome.iter();
+    let query: Vec<(&str, String)> = outcomes.map(|outcome| ("outcome", outcome.clone())).collect();
+    let limit = usize::try_from(arguments.limit).unwrap_or(usize::MAX);
     let path = ["api", "schedules", &arguments.name, "fires"];
-    let body = session.client.get(&path, &query).await?;
+    let body = session.client.list(&path, &query, limit).await?;
     if show.json {
         show.document(&body.text)?;
         return Ok(Exit::Done);

@@ -8,6 +8,7 @@ use super::changes::claim::Passed;
 use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::remember::{self, Answer, Asked, Ticket, Told};
+use super::changes::retry;
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
 use super::runner::{self, Quick};
@@ -155,6 +156,22 @@ pub async fn stop_job(
     }
     engine.wake.notify_one();
     Ok(stopped)
+}
+
+/// Ends what waits for another attempt of a job; the number of runs that ended.
+pub async fn cancel_retries(
+    engine: &Engine,
+    name: JobName,
+    mut asked: Asked<usize>,
+) -> Result<Told<usize>, ChangeError> {
+    let cancelled = engine
+        .store
+        .change("cancel retries", move |tx| {
+            asked.once(tx, |tx| retry::cancel(tx, &name))
+        })
+        .await?;
+    engine.wake.notify_one();
+    Ok(cancelled)
 }
 
 /// Sets or lifts the pause of a job.

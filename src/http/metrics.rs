@@ -356,6 +356,24 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
     row(to, "ductor_attempts", "Attempts that ended", &m.attempts);
     row(
         to,
+        "ductor_step_wait_seconds",
+        "Runnable to started",
+        &m.step_wait_seconds,
+    );
+    row(
+        to,
+        "ductor_job_cpu_seconds",
+        "CPU of ended commands",
+        &m.job_cpu_seconds,
+    );
+    row(
+        to,
+        "ductor_job_memory_peak_bytes",
+        "The most memory of one process of the last run, as far as it was seen",
+        &m.job_memory_peak_bytes,
+    );
+    row(
+        to,
         "ductor_effects_delivered",
         "Tries to tell the outside something",
         &m.deliveries,

@@ -26,6 +26,7 @@ mod origin;
 mod paging;
 mod param;
 mod pauses;
+mod retries;
 mod router;
 mod run_list;
 mod runs;

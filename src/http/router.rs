@@ -14,8 +14,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, run_list,
-    runs, schedules, slots, start, status, store_check, tail, why,
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
+    run_list, runs, schedules, slots, start, status, store_check, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -52,6 +52,8 @@ fn jobs_and_schedules(page: Page) -> Page {
             fields(&pauses::FIELDS), shows(plain::<jobs::JobView>), versioned();
         post "/jobs/{job}/resume", pauses::resume_job, resumeJob, "job:write", "Lifts the pause of a job.",
             shows(plain::<jobs::JobView>), versioned();
+        post "/jobs/{job}/retries/cancel", retries::cancel, cancelRetries, "job:write", "Gives what waits for another attempt none.",
+            shows(plain::<retries::RetriesCancelled>);
         get "/jobs/{job}/fires", fires::of_job, listFires, "job:read", "What became of the due moments of a job, newest first.",
             query(&fires::QUERY), shows(list::<fires::FireView>);
         get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",

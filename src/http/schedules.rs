@@ -26,7 +26,7 @@ use crate::domain::fires::overdue;
 use crate::domain::schedule::{DayMatch, ParseOptions, Preview, Schedule, ScheduleError, ZoneClock, preview};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::head;
+use crate::engine::changes::{head, late};
 use crate::store::tables::DEFINITIONS;
 use crate::store::{Rows, StoreError};
 use crate::words::ids::TenantId;
@@ -56,16 +56,19 @@ pub(super) struct ScheduleView {
     paused: Option<PauseView>,
     next: Option<MomentView>,
     last: Option<FireView>,
+    /// It owes a fire, or has passed a limit of its `sla`.
     overdue: bool,
     /// The moment of which nothing is known although it should be.
     overdue_since: Option<MomentView>,
+    /// The limits that it has passed, in words.
+    late: Vec<String>,
 }
 
 /// The filters of the list.
 pub(super) const FILTERS: [Param; 1] = [Param::query(
     "overdue",
     Kind::Flag,
-    "Schedules of which a due moment is owed, or those of which none is.",
+    "Schedules that owe a fire or are late by their `sla`, or those that are not.",
 )];
 
 /// Jobs that have a schedule, by name.
@@ -116,6 +119,7 @@ fn view(
         None
     };
     let next = schedule.next_after(now.0).filter(|_| enabled);
+    let passed = late::stored(rows, name)?;
     Ok(ScheduleView {
         name: name.clone(),
         expression: schedule.text().to_owned(),
@@ -125,8 +129,9 @@ fn view(
         paused: paused.map(|pause| PauseView::of(&pause)),
         next: next.map(|at| MomentView::of(&clock, Millis(at))),
         last: newest.map(|(_, view)| view),
-        overdue: owed.is_some(),
+        overdue: owed.is_some() || !passed.is_empty(),
         overdue_since: owed.map(|at| MomentView::of(&clock, at)),
+        late: passed.into_iter().map(|row| row.breach.reason).collect(),
     })
 }
 

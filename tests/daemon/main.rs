@@ -10,6 +10,7 @@ mod support;
 
 mod commands;
 mod crash;
+mod crontabs;
 mod docs;
 mod examples;
 mod export;

@@ -108,7 +108,11 @@ fn the_mistake_of_the_readme_is_answered_as_shown() {
 #[test]
 fn the_shipped_configurations_load() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/config");
-    for file in ["ductor.yaml", "examples/export/ductor.yaml"] {
+    for file in [
+        "ductor.yaml",
+        "examples/alerts.yaml",
+        "examples/export/ductor.yaml",
+    ] {
         let place = Place::new("jobs: []\n");
         let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
         place.write_config(&text);

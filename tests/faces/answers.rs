@@ -17,6 +17,7 @@ jobs:
   - {name: pooled, command: "sleep 600", killTimeout: 1, pool: p}
   - {name: daily, command: "true", schedule: "0 8 * * *", timezone: Europe/Berlin}
   - {name: off, command: "true", enabled: false}
+  - {name: again, command: "exit 4", onFailure: {retry: {maximumRetries: 3, initialDelay: 600}}}
 "#;
 
 /// The documents of a stream: one, or one on each line.
@@ -113,6 +114,14 @@ fn json_and_exit_codes_of_jobs() {
         "runId",
     );
     talk.says("job_start_forbid", 5, &["job", "start", "long"]);
+    let again = text_of(
+        &daemon.cli(&["--json", "job", "start", "again", "--retries"]),
+        "runId",
+    );
+    daemon.wait("its first failure", || {
+        let shown = daemon.get(&format!("/api/runs/{again}")).json();
+        (shown["data"]["steps"][0]["state"] == "retrying").then_some(())
+    });
     talk.says("job_show", 0, &["job", "show", "daily"]);
     talk.says("job_show_unknown", 3, &["job", "show", "nobody"]);
     talk.says("job_ls_failing", 0, &["job", "ls", "--failing"]);
@@ -123,6 +132,12 @@ fn json_and_exit_codes_of_jobs() {
     );
     talk.says("job_ls_paused", 0, &["job", "ls", "--paused"]);
     talk.says("job_resume", 0, &["job", "resume", "daily"]);
+    talk.says("job_cancel_retries", 0, &["job", "cancel-retries", "again"]);
+    talk.says(
+        "job_cancel_retries_unknown",
+        3,
+        &["job", "cancel-retries", "nobody"],
+    );
     talk.says("job_pause_unknown", 3, &["job", "pause", "nobody"]);
     talk.says("job_stop", 0, &["job", "stop", "long"]);
     daemon.cli(&["run", "follow", &long]).expect_status(1);

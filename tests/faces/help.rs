@@ -53,6 +53,7 @@ fn every_command_has_its_help() {
     for command in [
         "serve",
         "doctor",
+        "init",
         "completions",
         "status",
         "health",
