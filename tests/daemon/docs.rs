@@ -364,7 +364,9 @@ fn walk(page: &'static str) -> Walk {
     let mut walk = Walk::new(page);
     for line in mentioned(&text) {
         let words = line.split(' ').skip(1);
-        let is_word = |word: &&str| word.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_word = |word: &&str| {
+            !word.starts_with('-') && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+        };
         let noun: Vec<&str> = words.clone().take_while(is_word).take(2).collect();
         let mut help = walk.shell(&format!("ductor {} --help", noun.join(" ")));
         if help.status != 0 || noun.is_empty() {
