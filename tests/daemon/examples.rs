@@ -65,7 +65,9 @@ fn every_example_is_known_here_and_has_a_head() {
     let index = fs::read_to_string(folder().join("../README.md")).unwrap();
     for name in found {
         let text = fs::read_to_string(folder().join(&name).join("ductor.yaml")).unwrap();
-        assert!(text.starts_with("# "), "{name} does not say what it is");
+        // The first line is for editors.
+        let second = text.lines().nth(1).unwrap_or_default();
+        assert!(second.starts_with("# "), "{name} does not say what it is");
         assert!(
             index.contains(&format!("`examples/{name}`")),
             "{name} is not in config/README.md"
