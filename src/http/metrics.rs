@@ -114,6 +114,7 @@ pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> 
     register_process(&mut registry, &app);
     register_requests(&mut registry, &app.engine.metrics);
     register_counters(&mut registry, &app.engine.metrics);
+    register_slot_counters(&mut registry, &app.engine.metrics);
     register_ends(&mut registry, &app.engine.store.ends(), &app.engine.metrics);
     if let Some(seen) = seen {
         register_work(&mut registry, &app.engine.metrics, &seen);
@@ -385,6 +386,9 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
         "Due to recorded",
         &m.fire_lag_seconds,
     );
+}
+
+fn register_slot_counters(to: &mut Registry, m: &Metrics) {
     row(
         to,
         "ductor_slot_wait_seconds",

@@ -15,6 +15,7 @@ mod docs;
 mod examples;
 mod export;
 mod faults;
+mod matrix;
 mod queues;
 mod readme;
 mod reload;
