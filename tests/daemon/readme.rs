@@ -106,17 +106,13 @@ fn the_mistake_of_the_readme_is_answered_as_shown() {
 }
 
 #[test]
-fn the_shipped_configurations_load() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/config");
-    for file in [
-        "ductor.yaml",
-        "examples/alerts.yaml",
-        "examples/export/ductor.yaml",
-    ] {
-        let place = Place::new("jobs: []\n");
-        let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
-        place.write_config(&text);
-        let daemon = Builder::at(&place).start();
-        assert_eq!(daemon.get("/jobs").status, 200, "{file}");
-    }
+fn the_reference_configuration_is_good_and_loads() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/config/ductor.yaml");
+    let answered = ductor(&["check", "--strict", reference]);
+    assert_eq!(answered.status, 0, "{answered:?}");
+    let place = Place::new(&std::fs::read_to_string(reference).unwrap());
+    let daemon = Builder::at(&place).start();
+    assert_eq!(daemon.get("/jobs").status, 200);
+    let answered = daemon.cli(&["job", "start", "demo-keys", "--wait"]);
+    assert_eq!(answered.status, 0, "{answered:?}");
 }
