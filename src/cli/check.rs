@@ -18,13 +18,14 @@ use crate::daemon::{Checked, Loader, NextFire, next_fires};
 use crate::words::time::Millis;
 
 const EXAMPLES: &str = "\
-Without PATH the configuration is found as `ductor serve` finds it. Several PATHs are
-checked one by one; a directory of `*.yaml` files is one configuration.
+Without PATH the configuration is found as `ductor serve` finds it. Several
+PATHs are checked one by one; a directory of `*.yaml` files is one
+configuration.
 
 Examples:
   ductor check
   ductor check --strict config/*.yaml       for a build: warnings fail too
-  ductor check --show-origin | grep listen  who said so: a file, a variable, or nobody
+  ductor check --show-origin | grep listen  who said so
 
 Exit codes: 0 good, 2 not good (with --strict: warnings are not good).";
 
