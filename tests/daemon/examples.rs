@@ -86,7 +86,7 @@ fn keys(schema: &Value, found: &mut BTreeSet<String>) {
     match schema {
         Value::Object(fields) => fields.values().for_each(|part| keys(part, found)),
         Value::Array(items) => items.iter().for_each(|part| keys(part, found)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
