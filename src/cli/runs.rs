@@ -289,18 +289,13 @@ fn show_reports(show: &Show, run: &Value) -> Result<(), Failure> {
 }
 
 fn reports_table(reports: &[Value], show: &Show, fit: Fit) -> Table {
-    let why = if fit == Fit::Wide {
-        Kind::Sentence
-    } else {
-        Kind::Below
-    };
     let mut table = Table::new(&[
         ("ON", Kind::Whole),
         ("BY", Kind::Whole),
         ("STATE", Kind::State),
         ("TRIES", Kind::Number),
         ("WHEN", Kind::Whole),
-        ("WHY", why),
+        ("WHY", Kind::Below),
     ]);
     for report in reports {
         let at = fields::instant(report, &["at", "next_try_at"]);

@@ -159,7 +159,12 @@ fn show_preview(show: &Show, job: Option<&str>, data: &Value) -> Result<(), Fail
     pairs.extend(job.map(|name| ("job", show.strong(name))));
     pairs.push(("schedule", text("expression")));
     pairs.push(("in words", text("description")));
-    pairs.push(("zone", text("timezone")));
+    let chosen = match text("timezone_from").as_str() {
+        "" => String::new(),
+        "CRON_TZ" => " (CRON_TZ of its crontab)".to_owned(),
+        from => format!(" (of the daemon's machine, from {from})"),
+    };
+    pairs.push(("zone", text("timezone") + &chosen));
     show.pairs(&pairs)?;
     let next = fields::list(data, &["next"]);
     if next.is_empty() {

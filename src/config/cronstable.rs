@@ -53,7 +53,7 @@ enum Fate {
 /// Rewrites one document.
 pub(super) fn adapt(document: &Rc<Node>, faults: &mut Vec<Fault>) -> Rc<Node> {
     let mut adapting = Adapting { faults };
-    let adapted = adapting.map(document, &mut |this, word, key, value| match word {
+    let adapted = adapting.map(document, |this, word, key, value| match word {
         "defaults" => Fate::Becomes(this.job(value)),
         "jobs" => Fate::Becomes(this.list(value, Adapting::job)),
         "state" => Fate::Becomes(this.without(value, "state.", &STATE)),
@@ -75,7 +75,7 @@ impl Adapting<'_> {
     fn map(
         &mut self,
         node: &Rc<Node>,
-        fate: &mut dyn FnMut(&mut Self, &str, &Rc<Node>, &Rc<Node>) -> Fate,
+        mut fate: impl FnMut(&mut Self, &str, &Rc<Node>, &Rc<Node>) -> Fate,
     ) -> Rc<Node> {
         let Value::Mapping(pairs) = &node.value else {
             return node.clone();
@@ -106,7 +106,7 @@ impl Adapting<'_> {
     }
 
     fn without(&mut self, node: &Rc<Node>, path: &str, words: &[&str]) -> Rc<Node> {
-        self.map(node, &mut |this, word, key, _| {
+        self.map(node, |this, word, key, _| {
             if words.contains(&word) {
                 this.drop(&format!("{path}{word}"), &key.at)
             } else {
@@ -117,7 +117,7 @@ impl Adapting<'_> {
 
     /// Takes out what our own readers refuse for now.
     fn without_later(&mut self, node: &Rc<Node>, section: Section) -> Rc<Node> {
-        self.map(node, &mut |this, word, key, _| match section.later(word) {
+        self.map(node, |this, word, key, _| match section.later(word) {
             Some(name) => this.drop(name, &key.at),
             None => Fate::Stays,
         })
@@ -137,12 +137,12 @@ impl Adapting<'_> {
     }
 
     fn job(&mut self, node: &Rc<Node>) -> Rc<Node> {
-        self.map(node, &mut |this, word, key, value| match word {
+        self.map(node, |this, word, key, value| match word {
             "utc" => this.utc(&key.at, value),
             "redactArchivedSecrets" => this.drop(word, &key.at),
             "schedule" => Fate::Becomes(this.schedule(value)),
             "resourceLimits" => Fate::Becomes(this.without_later(value, Section::ResourceLimits)),
-            "failsWhen" => Fate::Becomes(this.map(value, &mut |_, word, _, value| truth(word, value))),
+            "failsWhen" => Fate::Becomes(this.map(value, |_, word, _, value| truth(word, value))),
             _ if BOOLEANS.contains(&word) => truth(word, value),
             _ => match Section::Job.later(word) {
                 Some(name) => this.drop(name, &key.at),
@@ -166,7 +166,7 @@ impl Adapting<'_> {
     }
 
     fn schedule(&mut self, node: &Rc<Node>) -> Rc<Node> {
-        self.map(node, &mut |this, word, key, value| match word {
+        self.map(node, |this, word, key, value| match word {
             "year" if value.scalar().is_some_and(|(text, _)| text == "*") => Fate::Goes,
             "year" => this.drop("schedule.year", &key.at),
             _ => Fate::Stays,
@@ -175,10 +175,10 @@ impl Adapting<'_> {
 
     /// Who is told: the reporters that there are, with the keys that they have.
     fn outcome(&mut self, node: &Rc<Node>) -> Rc<Node> {
-        self.map(node, &mut |this, word, _, value| match word {
+        self.map(node, |this, word, _, value| match word {
             "report" => {
                 let report = this.without_later(value, Section::Report);
-                let report = this.map(&report, &mut |this, word, _, value| match word {
+                let report = this.map(&report, |this, word, _, value| match word {
                     "webhook" => Fate::Becomes(this.without_later(value, Section::Webhook)),
                     _ => Fate::Stays,
                 });

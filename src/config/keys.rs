@@ -1,12 +1,36 @@
-//! The words of every section: those that are read, and those that will be one day.
+//! The words of every section: those that are read (`key_table`), and those that will be one day.
 //!
-//! This is the one table to touch when a key arrives: its line leaves `LATER`, its word enters
-//! `words`, and a reader asks for it. A word of neither list is an unknown key.
+//! When a key arrives its line leaves `LATER`, its row enters the table, and a reader asks for it. A word of neither is
+//! an unknown key.
 
 use Section::{
     Document, Job, Logging, Node, Notify, OnFailure, Report, ResourceLimits, Retention, RetentionLogs,
     Schedule, Server, SlotPool, State, Webhook,
 };
+
+use super::key_table as table;
+use super::shape::Shape;
+
+/// One key of the file: what the reader, the schema and the reference page know of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) word: &'static str,
+    pub(super) shape: Shape,
+    pub(super) unset: Unset,
+    /// A sentence for people, without its full stop.
+    pub(super) about: &'static str,
+}
+
+/// What holds when a key is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unset {
+    /// It must not be.
+    Required,
+    /// Nothing.
+    Nothing,
+    /// This value, as one would write it.
+    Is(&'static str),
+}
 
 /// A kind of map in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,79 +108,6 @@ const LATER: &[(Section, &str, &str)] = &[
 /// Keys of a job that its `defaults` cannot hold: they are what makes it that job.
 const OWN_OF_A_JOB: [&str; 3] = ["name", "command", "schedule"];
 
-const JOB: &[&str] = &[
-    "name",
-    "command",
-    "schedule",
-    "seconds",
-    "dayMatch",
-    "timezone",
-    "enabled",
-    "shell",
-    "environment",
-    "envFile",
-    "env_file",
-    "workingDirectory",
-    "user",
-    "group",
-    "resourceLimits",
-    "concurrencyPolicy",
-    "executionTimeout",
-    "killTimeout",
-    "captureStdout",
-    "captureStderr",
-    "saveLimit",
-    "failsWhen",
-    "verify",
-    "secrets",
-    "pool",
-    "poolSlots",
-    "queuePriority",
-    "queueTimeout",
-    "onMissed",
-    "startingDeadlineSeconds",
-    "onlyIfLastSucceeded",
-    "clusterPolicy",
-    "onFailure",
-    "onPermanentFailure",
-    "onSuccess",
-    "onLate",
-    "sla",
-];
-
-const SERVER: &[&str] = &[
-    "listen",
-    "publicUrl",
-    "allowedHosts",
-    "allowedOrigins",
-    "maxBodyBytes",
-    "requestTimeout",
-];
-
-const STATE: &[&str] = &[
-    "path",
-    "mode",
-    "capacityRaise",
-    "cacheBytes",
-    "network",
-    "lowDiskBytes",
-];
-
-const DOCUMENT: &[&str] = &[
-    "server",
-    "state",
-    "node",
-    "pools",
-    "defaults",
-    "jobs",
-    "retention",
-    "shutdown",
-    "logging",
-    "crontabs",
-    "include",
-    "notify",
-];
-
 impl Section {
     /// How a message names a map of this kind.
     pub(super) fn title(self) -> &'static str {
@@ -195,55 +146,74 @@ impl Section {
         }
     }
 
-    fn words(self) -> &'static [&'static str] {
+    /// Its name among the definitions of the schema.
+    pub(super) fn definition(self) -> &'static str {
         match self {
-            Document => DOCUMENT,
-            Server => SERVER,
-            State => STATE,
-            Node => &["name"],
-            SlotPool => &["slots", "maxQueued"],
-            Self::Defaults | Job => JOB,
-            Schedule => &["second", "minute", "hour", "dayOfMonth", "month", "dayOfWeek"],
-            Self::EnvironmentItem => &["key", "value"],
-            Self::Secret => &["name", "fromFile", "fromEnvVar"],
-            ResourceLimits => &[
-                "cpuSeconds",
-                "memory",
-                "processes",
-                "openFiles",
-                "fileSize",
-                "core",
-            ],
-            Self::FailsWhen => &["nonzeroReturn", "producesStdout", "producesStderr", "always"],
-            Self::Verify => &["command", "timeout"],
-            OnFailure => &["retry", "report"],
-            Self::OnPermanentFailure | Self::OnSuccess | Self::OnLate => &["report"],
-            Report => &["webhook", "shell"],
-            Webhook => &["url", "headers", "secret", "body"],
-            Self::ShellReport => &["command", "shell", "timeout"],
-            Self::HiddenText => &["value", "fromFile", "fromEnvVar"],
-            Self::HiddenSecret => &["fromFile", "fromEnvVar"],
-            Self::Sla => &[
-                "maxTimeSinceSuccess",
-                "maxTimeSinceSuccessSeconds",
-                "lateAfter",
-                "lateAfterSeconds",
-                "maxRuntime",
-                "maxRuntimeSeconds",
-            ],
-            Notify => &["heartbeat"],
-            Self::Heartbeat => &["url", "every"],
-            Self::Retry => &[
-                "maximumRetries",
-                "initialDelay",
-                "maximumDelay",
-                "backoffMultiplier",
-            ],
-            Retention => &["runs", "age", "logs"],
-            RetentionLogs => &["age", "bytes"],
-            Self::Shutdown => &["drainTimeout"],
-            Logging => &["level", "format"],
-            Self::Crontab => &["path", "user"],
+            Document => "document",
+            Server => "server",
+            State => "state",
+            Node => "node",
+            SlotPool => "slotPool",
+            Self::Defaults => "defaults",
+            Job => "job",
+            Schedule => "schedule",
+            Self::EnvironmentItem => "environmentItem",
+            Self::Secret => "secret",
+            ResourceLimits => "resourceLimits",
+            Self::FailsWhen => "failsWhen",
+            Self::Verify => "verify",
+            OnFailure => "onFailure",
+            Self::OnPermanentFailure => "onPermanentFailure",
+            Self::OnSuccess => "onSuccess",
+            Self::OnLate => "onLate",
+            Self::Retry => "retry",
+            Report => "report",
+            Webhook => "webhook",
+            Self::ShellReport => "shellReport",
+            Self::HiddenText => "hiddenText",
+            Self::HiddenSecret => "hiddenSecret",
+            Self::Sla => "sla",
+            Notify => "notify",
+            Self::Heartbeat => "heartbeat",
+            Retention => "retention",
+            RetentionLogs => "retentionLogs",
+            Self::Shutdown => "shutdown",
+            Logging => "logging",
+            Self::Crontab => "crontab",
+        }
+    }
+
+    /// The rows of a map of this kind.
+    pub(super) fn keys(self) -> &'static [Key] {
+        match self {
+            Document => table::DOCUMENT,
+            Server => table::SERVER,
+            State => table::STATE,
+            Node => table::NODE,
+            SlotPool => table::SLOT_POOL,
+            Self::Defaults | Job => table::JOB,
+            Schedule => table::SCHEDULE,
+            Self::EnvironmentItem => table::ENVIRONMENT_ITEM,
+            Self::Secret => table::SECRET,
+            ResourceLimits => table::RESOURCE_LIMITS,
+            Self::FailsWhen => table::FAILS_WHEN,
+            Self::Verify => table::VERIFY,
+            OnFailure => table::ON_FAILURE,
+            Self::OnPermanentFailure | Self::OnSuccess | Self::OnLate => table::HOOK,
+            Self::Retry => table::RETRY,
+            Report => table::REPORT,
+            Webhook => table::WEBHOOK,
+            Self::ShellReport => table::SHELL_REPORT,
+            Self::HiddenText => table::HIDDEN_TEXT,
+            Self::HiddenSecret => table::HIDDEN_SECRET,
+            Self::Sla => table::SLA,
+            Notify => table::NOTIFY,
+            Self::Heartbeat => table::HEARTBEAT,
+            Retention => table::RETENTION,
+            RetentionLogs => table::RETENTION_LOGS,
+            Self::Shutdown => table::SHUTDOWN,
+            Logging => table::LOGGING,
+            Self::Crontab => table::CRONTAB,
         }
     }
 
@@ -253,10 +223,16 @@ impl Section {
     }
 
     pub(super) fn knows(self, word: &str) -> bool {
-        self.words().contains(&word) && !self.is_own_of_a_job(word)
+        self.key(word).is_some() && !self.is_own_of_a_job(word)
     }
 
-    fn is_own_of_a_job(self, word: &str) -> bool {
+    /// The row of a word.
+    pub(super) fn key(self, word: &str) -> Option<&'static Key> {
+        self.keys().iter().find(|key| key.word == word)
+    }
+
+    /// True for a key that each job has for itself.
+    pub(super) fn is_own_of_a_job(self, word: &str) -> bool {
         self == Self::Defaults && OWN_OF_A_JOB.contains(&word)
     }
 
@@ -277,7 +253,11 @@ impl Section {
             .iter()
             .filter(|(section, _, _)| *section == self.family())
             .map(|(_, later, _)| *later);
-        let words = self.words().iter().copied().filter(|known| self.knows(known));
+        let words = self
+            .keys()
+            .iter()
+            .map(|key| key.word)
+            .filter(|known| self.knows(known));
         nearest(word, words.chain(later)).map(|known| format!("did you mean `{known}`?"))
     }
 }
@@ -314,7 +294,7 @@ mod tests {
     #[test]
     fn no_word_is_in_both_lists_and_none_twice() {
         for (index, (section, word, name)) in LATER.iter().enumerate() {
-            assert!(!section.words().contains(word), "{word} is read and refused");
+            assert!(section.key(word).is_none(), "{word} is read and refused");
             assert!(name.ends_with(word));
             assert!(
                 LATER[..index]

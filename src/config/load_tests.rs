@@ -57,7 +57,7 @@ impl ScheduleCheck for Schedules {
     }
 }
 
-fn environment(name: &str) -> Option<String> {
+pub(super) fn environment(name: &str) -> Option<String> {
     match name {
         "X" => Some("/srv/x".to_owned()),
         "PORT" => Some("9000".to_owned()),

@@ -4,7 +4,8 @@
 //! `source` reads each, `tree` makes positioned trees of them (pass one, structure), the readers walk the trees and
 //! collect all faults (pass two, meaning), `overrides` lays variables and flags on top, `render` shows faults with carets.
 //!
-//! - `keys` is the table of all words, also of those that are refused for now.
+//! - `key_table` is the table of all keys, `shape` what their values look like; `keys` knows also the words that are
+//!   refused for now. `schema` makes the JSON Schema and the reference page of them.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `reports` who is told
 //!   (`report_model` is its result), `schedule_text` the text of a schedule.
@@ -26,9 +27,11 @@ mod include;
 mod job_layer;
 mod job_policy;
 mod jobs;
+mod key_table;
 mod keys;
 mod load;
 mod model;
+mod origins;
 mod overrides;
 mod quantity;
 mod reading;
@@ -36,8 +39,10 @@ mod render;
 mod report_model;
 mod reports;
 mod schedule_text;
+mod schema;
 mod secrets;
 mod sections;
+mod shape;
 mod slot_pools;
 mod source;
 mod substitute;
@@ -61,6 +66,8 @@ mod render_tests;
 #[cfg(test)]
 mod report_tests;
 #[cfg(test)]
+mod schema_tests;
+#[cfg(test)]
 mod slot_pool_tests;
 
 pub use crontab::crontab_as_yaml;
@@ -76,6 +83,7 @@ pub use model::{
     VerifyConfig,
 };
 pub use model::{CrontabConfig, Label};
+pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
 pub use render::{Paint, render};
 pub use report_model::{
@@ -83,6 +91,7 @@ pub use report_model::{
     ShellReportConfig, SlaConfig, WebhookConfig,
 };
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
+pub use schema::{reference, schema};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
 pub use substitute::Environment;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{schedule_check::Schedules, schedule_lints, secret_check};
-use crate::config::{self, Config, Environment, Fault, Form, Overrides, ScheduleCheck, Sources};
+use crate::config::{self, Config, Environment, Fault, Form, Origin, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
 /// Where the configuration is and what is laid over it. Both hold for the life of a daemon: a reload reads the same place.
@@ -24,6 +24,9 @@ pub struct Loaded {
     /// What was read, for carets.
     pub sources: Sources,
 }
+
+/// The configuration with its warnings, or all faults.
+type Judged = Result<(Config, Vec<Fault>), Vec<Fault>>;
 
 /// What `ductor check` finds.
 #[derive(Debug)]
@@ -77,7 +80,6 @@ fn judged(sources: Sources) -> Result<Loaded, Unusable> {
     }
 }
 
-type Judged = Result<(Config, Vec<Fault>), Vec<Fault>>;
 type Judge = fn(&Sources, &Environment<'_>, &Overrides, &dyn ScheduleCheck) -> Judged;
 
 impl Loader {
@@ -148,6 +150,13 @@ impl Loader {
             findings: sources.in_order(findings),
             sources,
         }
+    }
+
+    /// Where each value of what was checked comes from.
+    pub fn origins(&self, checked: &Checked) -> Vec<Origin> {
+        let environment = |name: &str| std::env::var(name).ok();
+        let origins = |config| config::origins(&checked.sources, &environment, &self.overrides, config);
+        checked.config.as_ref().map(origins).unwrap_or_default()
     }
 
     fn read(&self, judge: Judge) -> (Sources, Judged) {

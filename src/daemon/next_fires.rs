@@ -2,6 +2,7 @@
 
 use super::book;
 use crate::config::{Config, JobConfig};
+use crate::domain::schedule::Schedule;
 use crate::words::time::Millis;
 
 /// A job and its next fire.
@@ -35,7 +36,7 @@ fn of_job(job: &JobConfig, now: Millis) -> NextFire {
     NextFire {
         job: job.name.clone(),
         schedule: job.schedule.as_ref().map(|text| text.text.clone()),
-        words: schedule.as_ref().map(|schedule| schedule.describe()),
+        words: schedule.as_ref().map(Schedule::describe),
         zone: schedule.as_ref().map(|schedule| schedule.timezone().to_owned()),
         at: at.map(Millis),
         local: at.and_then(|at| schedule.as_ref()?.local_time(at)),

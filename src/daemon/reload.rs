@@ -270,6 +270,8 @@ impl Inner {
         );
         let faults: Vec<Fault> = faults
             .iter()
+            // Remarks are in the log; what has to be mended is the answer.
+            .filter(|fault| fault.is_error())
             .map(|fault| named_from(&self.folder, fault))
             .collect();
         let sources = sources.renamed(|name| relative(&self.folder, name));

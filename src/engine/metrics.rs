@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
 use crate::domain::slots::entry::reason;
@@ -190,6 +191,12 @@ pub struct Metrics {
     pub run_seconds: Family<WorkflowLabel, Histogram, fn() -> Histogram>,
     /// Attempts that ended.
     pub attempts: Family<TypeOutcome, Counter>,
+    /// From runnable to started, by what was waited for.
+    pub step_wait_seconds: Family<ReasonLabel, Histogram, fn() -> Histogram>,
+    /// CPU of ended commands.
+    pub job_cpu_seconds: Family<JobLabel, Counter<f64, AtomicU64>>,
+    /// The most memory of a process of the last run.
+    pub job_memory_peak_bytes: Family<JobLabel, Gauge>,
     /// Fires and what became of them.
     pub fires: Family<JobOutcome, Counter>,
     /// Due to recorded.
@@ -230,6 +237,9 @@ impl Metrics {
             runs_started: Family::default(),
             run_seconds: Family::new_with_constructor(seconds),
             attempts: Family::default(),
+            step_wait_seconds: Family::new_with_constructor(seconds),
+            job_cpu_seconds: Family::default(),
+            job_memory_peak_bytes: Family::default(),
             fires: Family::default(),
             fire_lag_seconds: seconds(),
             slot_wait_seconds: Family::new_with_constructor(seconds),
@@ -267,6 +277,28 @@ impl Metrics {
             trigger: trigger.to_owned(),
         };
         self.runs_started.get_or_create(&label).inc();
+    }
+
+    /// Counts how long a step waited before it was claimed: for `slots`, or only for a daemon (`ready`).
+    pub fn count_wait(&self, what_for: &str, seconds: f64) {
+        let reason = what_for.to_owned();
+        self.step_wait_seconds
+            .get_or_create(&ReasonLabel { reason })
+            .observe(seconds);
+    }
+
+    /// Counts what an ended command has used.
+    pub fn count_usage(&self, job: &str, cpu_ms: u64, memory_peak_bytes: Option<u64>) {
+        let job = JobLabel {
+            job: self.job_name(job),
+        };
+        self.job_cpu_seconds
+            .get_or_create(&job)
+            .inc_by(in_seconds(cpu_ms));
+        if let Some(bytes) = memory_peak_bytes {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            self.job_memory_peak_bytes.get_or_create(&job).set(bytes);
+        }
     }
 
     /// Counts a refused enqueue by the word of its reason, like `pool_full`.

@@ -24,7 +24,7 @@ use crate::words::limits;
 use crate::words::names::SlotPoolName;
 use crate::words::time::Millis;
 use crate::worker::command::{self, Ended, Plan, Stop};
-use crate::worker::process::Shim;
+use crate::worker::process::{Shim, Usage};
 
 /// A claim inside another change: what that change makes possible starts in the same commit.
 #[derive(Debug, Clone)]
@@ -79,11 +79,13 @@ pub fn act(engine: &Engine, passed: Passed, shims: &mut Vec<Shim>) {
         // A claim without its process would be found and put back by the hunt.
         let Some(place) = place else { continue };
         let shim = shims.swap_remove(place);
+        let waited = claimed.claim.claimed_at.since(claimed.since);
+        let what_for = if claimed.slots.is_some() { "slots" } else { "ready" };
+        engine.metrics.count_wait(what_for, in_seconds(waited));
         if let Some((entry, _)) = &claimed.slots {
             let label = SlotPoolLabel {
                 slot_pool: engine.metrics.slot_pool_name(entry.slot_pool.as_str()),
             };
-            let waited = claimed.claim.claimed_at.since(claimed.since);
             engine
                 .metrics
                 .slot_wait_seconds
@@ -247,7 +249,7 @@ impl Runner {
             .await;
         self.engine.report_wake.notify_one();
         if let Some(run) = recorded {
-            self.count(&attempt, &run);
+            self.count(&attempt, &run, ended.usage);
             // A retry may be due soon, and a caught-up run gives way to the next one.
             self.engine.wake_follow_ups.notify_one();
         }
@@ -322,7 +324,7 @@ impl Runner {
         Ok(recorded)
     }
 
-    fn count(&self, attempt: &Attempt, run: &Run) {
+    fn count(&self, attempt: &Attempt, run: &Run, usage: Usage) {
         let metrics = &self.engine.metrics;
         let workflow = metrics.job_name(run.definition.as_str());
         let outcome = TypeOutcome {
@@ -330,6 +332,7 @@ impl Runner {
             outcome: attempt.outcome.word().to_owned(),
         };
         metrics.attempts.get_or_create(&outcome).inc();
+        metrics.count_usage(run.definition.as_str(), usage.cpu_ms, usage.memory_peak_bytes);
         if run.state.is_terminal() {
             let took = attempt
                 .ended_at
@@ -364,5 +367,6 @@ fn failed(reason: String) -> Ended {
         log_bytes: 0,
         stuck: Vec::new(),
         tails: Tails::default(),
+        usage: Usage::default(),
     }
 }

@@ -1,5 +1,7 @@
 //! What became of the due moments of a job, newest first: `/jobs/{job}/fires` and `/api/schedules/{job}/fires`.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::Uri;
@@ -15,8 +17,8 @@ use crate::domain::fires::{Seen, SeenFire, SeenRun, skip_text, skipped_run_code}
 use crate::domain::schedule::{Schedule, ZoneClock};
 use crate::domain::workflow::run::{Run, RunState};
 use crate::store::keys::Key;
-use crate::store::rows::Fire;
-use crate::store::tables::{FIRES, JOB_RUNS, RUNS};
+use crate::store::rows::{Fire, Owed};
+use crate::store::tables::{FIRES, JOB_RUNS, OWED, RUNS};
 use crate::store::{Rows, StoreError};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -26,7 +28,7 @@ use crate::words::time::Millis;
 const TENANT: TenantId = TenantId::DEFAULT;
 /// Rows looked at for one answer: a filter that matches nothing must not walk the whole table.
 const SCANNED_MAX: usize = 5_000;
-const OUTCOMES: &[&str] = &["run", "caught_up", "skipped"];
+const OUTCOMES: &[&str] = &["run", "caught_up", "owed", "skipped"];
 
 /// The filters of both lists.
 pub(super) const FILTERS: [Param; 1] = [Param::filter(
@@ -50,7 +52,7 @@ pub(super) struct FireView {
     instant: String,
     local: String,
     timezone: String,
-    /// `run`, `caught_up`, `skipped`, or `unreadable`.
+    /// `run`, `caught_up`, `owed` (missed and still to run), `skipped`, or `unreadable`.
     outcome: &'static str,
     /// The daemon that fired for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -213,6 +215,52 @@ fn whole_key(job: &JobName, place: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok((TENANT, job.clone(), at, node).encode())
 }
 
+/// What stands in the store about a moment.
+enum Recorded {
+    Fire(Fire),
+    /// It was missed, and its run has not begun.
+    Owed(Owed),
+    Unreadable,
+}
+
+/// Fires and owed moments in the order of their keys, which are alike. A moment that has a fire row is not owed as well,
+/// or its run ended before it started: then the row is the newer word.
+fn moments(
+    rows: &mut impl Rows,
+    prefix: &(TenantId, JobName),
+    ascending: bool,
+    after: Option<&[u8]>,
+    limit: usize,
+) -> Result<Vec<(Vec<u8>, Recorded)>, StoreError> {
+    let (fires, owed) = if ascending {
+        let fires = rows.scan_each(&FIRES, prefix, after, limit)?;
+        (fires, rows.scan_each(&OWED, prefix, after, limit)?)
+    } else {
+        let fires = rows.scan_each_back(&FIRES, prefix, after, limit)?;
+        (fires, rows.scan_each_back(&OWED, prefix, after, limit)?)
+    };
+    let mut found: BTreeMap<Vec<u8>, Recorded> = BTreeMap::new();
+    for each in owed {
+        match each.row {
+            Ok((_, row)) if row.run.is_some() => {}
+            Ok((_, row)) => drop(found.insert(each.key, Recorded::Owed(row))),
+            Err(_) => drop(found.insert(each.key, Recorded::Unreadable)),
+        }
+    }
+    for each in fires {
+        let recorded = each
+            .row
+            .map_or(Recorded::Unreadable, |(_, fire)| Recorded::Fire(fire));
+        found.insert(each.key, recorded);
+    }
+    let mut ordered: Vec<(Vec<u8>, Recorded)> = found.into_iter().collect();
+    if !ascending {
+        ordered.reverse();
+    }
+    ordered.truncate(limit);
+    Ok(ordered)
+}
+
 fn page(rows: &mut impl Rows, wanted: &Wanted) -> Result<Page<FireView>, StoreError> {
     let (paging, prefix) = (&wanted.paging, (TENANT, wanted.job.clone()));
     let mut fires = Vec::new();
@@ -221,23 +269,27 @@ fn page(rows: &mut impl Rows, wanted: &Wanted) -> Result<Page<FireView>, StoreEr
     let mut scanned = 0;
     loop {
         let limit = paging.size + 1;
-        let chunk = if paging.ascending {
-            rows.scan_each(&FIRES, &prefix, after.as_deref(), limit)?
-        } else {
-            rows.scan_each_back(&FIRES, &prefix, after.as_deref(), limit)?
-        };
+        let chunk = moments(rows, &prefix, paging.ascending, after.as_deref(), limit)?;
         let is_last = chunk.len() < limit;
-        for each in chunk {
+        for (key, moment) in chunk {
             if fires.len() == paging.size || scanned == SCANNED_MAX {
                 return Ok(paging.page(fires, last.as_deref()));
             }
             scanned += 1;
-            let key = FireKey::decode(&each.key);
-            after = Some(each.key);
-            let Some((_, _, at, node)) = key else { continue };
-            let seen = match each.row {
-                Ok((_, fire)) => Some(seen_of(rows, &node, fire)?),
-                Err(_) => None,
+            let decoded = FireKey::decode(&key);
+            after = Some(key);
+            let Some((_, _, at, node)) = decoded else { continue };
+            let seen = match moment {
+                Recorded::Fire(fire) => Some(seen_of(rows, &node, fire)?),
+                Recorded::Owed(row) => {
+                    let fire = SeenFire::Owed {
+                        ahead: 0,
+                        refused: row.refused,
+                    };
+                    let node = node.clone();
+                    Some(Seen { node, fire })
+                }
+                Recorded::Unreadable => None,
             };
             let view = FireView::new(&wanted.clock, at, seen.as_ref());
             if wanted.matches(&view) {

@@ -114,6 +114,7 @@ pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> 
     register_process(&mut registry, &app);
     register_requests(&mut registry, &app.engine.metrics);
     register_counters(&mut registry, &app.engine.metrics);
+    register_slot_counters(&mut registry, &app.engine.metrics);
     register_ends(&mut registry, &app.engine.store.ends(), &app.engine.metrics);
     if let Some(seen) = seen {
         register_work(&mut registry, &app.engine.metrics, &seen);
@@ -356,6 +357,24 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
     row(to, "ductor_attempts", "Attempts that ended", &m.attempts);
     row(
         to,
+        "ductor_step_wait_seconds",
+        "Runnable to started",
+        &m.step_wait_seconds,
+    );
+    row(
+        to,
+        "ductor_job_cpu_seconds",
+        "CPU of ended commands",
+        &m.job_cpu_seconds,
+    );
+    row(
+        to,
+        "ductor_job_memory_peak_bytes",
+        "The most memory of one process of the last run, as far as it was seen",
+        &m.job_memory_peak_bytes,
+    );
+    row(
+        to,
         "ductor_effects_delivered",
         "Tries to tell the outside something",
         &m.deliveries,
@@ -367,6 +386,9 @@ fn register_counters(to: &mut Registry, m: &Metrics) {
         "Due to recorded",
         &m.fire_lag_seconds,
     );
+}
+
+fn register_slot_counters(to: &mut Registry, m: &Metrics) {
     row(
         to,
         "ductor_slot_wait_seconds",

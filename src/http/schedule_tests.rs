@@ -12,8 +12,8 @@ use crate::domain::workflow::definition::ScheduleText;
 use crate::domain::workflow::definition::tests::sample;
 use crate::engine::changes::{publish, start};
 use crate::engine::schedules;
-use crate::store::rows::Fire;
-use crate::store::tables::FIRES;
+use crate::store::rows::{Fire, Owed};
+use crate::store::tables::{FIRES, OWED};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::JobName;
 use crate::words::time::{Millis, parse_instant};
@@ -430,4 +430,35 @@ async fn the_calendar_has_the_next_fires_of_enabled_jobs() {
     assert!(one.contains("SUMMARY:free\r\n") && one.contains("at 08:00 (0 8 * * *\\, America/New_York)"));
     assert_eq!(face.get("/api/schedules.ics?job=nobody").await.status, 404);
     assert_eq!(face.get("/api/schedules.ics?count=501").await.status, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moment_that_is_owed_stands_in_its_place_among_the_fires() {
+    let face = Face::new().await;
+    schedule(&face, "free", "* * * * *", "UTC");
+    skip(&face, "free", BEGIN, "missed").await;
+    let owed = Owed {
+        run: None,
+        not_before: BEGIN,
+        refused: Some("pool queue is full".to_owned()),
+    };
+    let key = (TENANT, job("free"), BEGIN.plus(60_000), String::new());
+    face.change(move |tx| Ok(tx.put(&OWED, &key, &owed)?)).await;
+    fire(&face, "free", BEGIN.plus(120_000)).await;
+    set_clock(&face, BEGIN.plus(180_000));
+    let fires = face.get("/jobs/free/fires").await.json();
+    assert_eq!(texts(&fires, "/outcome"), ["run", "owed", "skipped"]);
+    let only = face.get("/jobs/free/fires?outcome=owed").await.json();
+    assert_eq!(only.as_array().unwrap().len(), 1);
+    let page = "/api/schedules/free/fires?pagination.page_size=1";
+    let first = face.get(page).await.json();
+    let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
+    let second = face
+        .get(&format!("{page}&pagination.cursor={cursor}"))
+        .await
+        .json();
+    assert_eq!(texts(&second["data"], "/outcome"), ["owed"]);
+    let at = BEGIN.plus(60_000);
+    let why = face.get(&format!("/jobs/free/why?at={at}")).await.json();
+    assert_eq!(why["code"], "owed", "{why}");
 }

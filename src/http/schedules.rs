@@ -179,7 +179,12 @@ pub(super) async fn next(
         }
         ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace => None,
     };
-    let data = preview(&schedule, &second, from.0, count, p90);
+    let config = app.reloader.config();
+    let of_job = config.jobs.iter().find(|job| job.name == name);
+    let data = Preview {
+        timezone_from: of_job.and_then(|job| job.timezone_from.clone()),
+        ..preview(&schedule, &second, from.0, count, p90)
+    };
     Ok(Json(Data { data }))
 }
 

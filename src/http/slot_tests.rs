@@ -240,6 +240,15 @@ async fn jobs_are_stopped_with_all_their_instances() {
     let face = Face::new().await;
     check(&face.post("/jobs/a/cancel").await, 409, "job 'a' is not running");
     check(&face.post("/jobs/none/cancel").await, 404, "job 'none' not found");
+    check(
+        &face.post("/jobs/none/retries/cancel").await,
+        404,
+        "job 'none' not found",
+    );
+    assert_eq!(
+        face.post("/jobs/a/retries/cancel").await.json(),
+        json!({"job": "a", "runs": 0})
+    );
     for _ in 0..3 {
         queue_id(&face, "a").await;
     }

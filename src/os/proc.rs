@@ -28,7 +28,13 @@ pub struct ProcessStat {
     pub parent: u32,
     pub session: u32,
     pub threads: u64,
+    /// CPU time of the process and of its children that were waited for.
+    pub cpu_ticks: u64,
 }
+
+/// Milliseconds of a tick of [`ProcessStat::cpu_ticks`]: 100 a second is what the kernel promises to programs on every
+/// architecture but Alpha.
+pub const TICK_MS: u64 = 10;
 
 impl ProcessStat {
     /// Nothing of it runs any more: a zombie or gone.
@@ -52,6 +58,8 @@ impl ProcessStat {
         let parent = field(4)?.parse().ok()?;
         let group = field(5)?.parse().ok()?;
         let session = field(6)?.parse().ok()?;
+        let mut ticks = |number: usize| field(number)?.parse::<u64>().ok();
+        let cpu_ticks = ticks(14)? + ticks(15)? + ticks(16)? + ticks(17)?;
         let threads = field(20)?.parse().ok()?;
         let start_ticks = field(22)?.parse().ok()?;
         let identity = ProcessIdentity {
@@ -65,6 +73,7 @@ impl ProcessStat {
             parent,
             session,
             threads,
+            cpu_ticks,
         })
     }
 }
@@ -153,10 +162,33 @@ pub fn own_rss_bytes() -> io::Result<u64> {
 
 /// Resident memory of a process in bytes.
 pub fn rss_bytes(pid: u32) -> io::Result<u64> {
+    status_bytes(pid, "VmRSS")
+}
+
+/// A field of `/proc/PID/status` that counts kibibytes, in bytes.
+fn status_bytes(pid: u32, name: &'static str) -> io::Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kib = status_field(&status, "VmRSS").and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
+    let kib = status_field(&status, name).and_then(|text| text.split(' ').next()?.parse::<u64>().ok());
     kib.map(|kib| kib * 1024)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no VmRSS"))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("no {name}")))
+}
+
+/// The most resident memory that `pid` or one of its living descendants has had so far, of at most `processes_max`
+/// processes. Without the kernel's list of children only `pid` itself is looked at.
+pub fn tree_peak_bytes(pid: u32, processes_max: usize) -> Option<u64> {
+    let (mut waiting, mut looked_at, mut peak) = (vec![pid], 0, None);
+    while let Some(pid) = waiting.pop().filter(|_| looked_at < processes_max) {
+        looked_at += 1;
+        peak = peak.max(status_bytes(pid, "VmHWM").ok());
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        let children = children.unwrap_or_default();
+        waiting.extend(
+            children
+                .split_ascii_whitespace()
+                .filter_map(|child| child.parse::<u32>().ok()),
+        );
+    }
+    peak
 }
 
 /// Number of open file descriptors of this process.
@@ -235,7 +267,7 @@ fn has_vanished(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    const TAIL: &str = "S 10 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 987654 1 1";
+    const TAIL: &str = "S 10 42 40 0 -1 4194560 1 0 0 0 1 2 3 4 20 0 3 0 987654 1 1";
 
     #[test]
     fn stat_is_read_whatever_the_name_of_the_program_is() {
@@ -251,8 +283,14 @@ mod tests {
                 "{name:?}"
             );
             assert_eq!(
-                (stat.state, stat.parent, stat.session, stat.threads),
-                ('S', 10, 40, 3),
+                (
+                    stat.state,
+                    stat.parent,
+                    stat.session,
+                    stat.threads,
+                    stat.cpu_ticks
+                ),
+                ('S', 10, 40, 3, 10),
                 "{name:?}"
             );
         }
@@ -297,6 +335,8 @@ mod tests {
         }));
         assert!(group_members(own.group).unwrap().contains(&own));
         assert!(own_rss_bytes().unwrap() > 0);
+        assert!(tree_peak_bytes(own_pid(), 1) >= own_rss_bytes().ok());
+        assert_eq!(tree_peak_bytes(u32::MAX, 1), None);
         assert!(matches!(state_of(own_pid()), Some('R' | 'S')));
         assert_eq!(identity_of(u32::MAX), None);
     }

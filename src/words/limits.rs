@@ -113,7 +113,9 @@ pub const REPORT_TAIL_BYTES_MAX: usize = 4 << 10;
 pub const EFFECT_BACKOFF_MIN_MS: u64 = 1_000;
 /// Longest wait between two deliveries of a report.
 pub const EFFECT_BACKOFF_MAX_MS: u64 = 300_000;
-/// A report that is not delivered for this long is given up.
+/// Tries of a report's command: each may have done half of its work, a mail sent say.
+pub const SHELL_TRIES_MAX: u32 = 5;
+/// A webhook that is not delivered for this long is given up.
 pub const EFFECT_AGE_MAX_MS: u64 = 24 * 3_600_000;
 /// Reports of one job that wait for one kind of receiver; one more is given up at once.
 pub const EFFECTS_OF_JOB_MAX: u64 = 1_000;

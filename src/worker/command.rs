@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::environment;
 use super::log_file::LogWriter;
 use super::process::{
-    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, close_after, own_exe,
-    pump, records,
+    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, Usage, close_after,
+    own_exe, pump, records, watch_memory,
 };
 use super::secrets::Secrets;
 use crate::domain::report::Tails;
@@ -65,6 +65,8 @@ pub struct Ended {
     pub stuck: Vec<u32>,
     /// The end of what it printed, as far as it is captured and `saveLimit` keeps it.
     pub tails: Tails,
+    /// What the command has used; without `verify`.
+    pub usage: Usage,
 }
 
 /// The reading end of an execution's requests to end.
@@ -97,6 +99,7 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
                 log_bytes: 0,
                 stuck: Vec::new(),
                 tails: Tails::default(),
+                usage: Usage::default(),
             }
         }
     };
@@ -225,6 +228,7 @@ enum Seen {
 async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log: &mut Log) -> Ended {
     let step = &plan.step;
     let limit = step.execution_timeout_ms.map(Duration::from_millis);
+    let mut memory_peak_bytes = None;
     let (seen, end, report, saved) = {
         let mut sink = Sink {
             log,
@@ -233,7 +237,11 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
             capture_stderr: step.capture_stderr,
         };
         let (seen, end, report) = with_output(&mut running, &mut sink, async |running| {
-            let seen = wait(running, limit, &mut stops).await;
+            let pid = running.identity().pid;
+            let seen = tokio::select! {
+                seen = wait(running, limit, &mut stops) => seen,
+                never = watch_memory(pid, &mut memory_peak_bytes) => match never {},
+            };
             let end = end_group(running, &seen, step.kill_timeout_ms, &mut stops).await;
             (seen, end)
         })
@@ -265,6 +273,10 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
     Ended {
         stuck,
         tails: tails_of(step, &saved),
+        usage: Usage {
+            cpu_ms: running.cpu_ms(),
+            memory_peak_bytes,
+        },
         ..ended
     }
 }
@@ -398,6 +410,7 @@ fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
         log_bytes: 0,
         stuck: Vec::new(),
         tails: Tails::default(),
+        usage: Usage::default(),
     }
 }
 
@@ -420,6 +433,7 @@ async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) ->
         log_bytes: 0,
         stuck: Vec::new(),
         tails: Tails::default(),
+        usage: Usage::default(),
     };
     match &plan.step.verify {
         None => success,

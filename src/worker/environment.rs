@@ -8,7 +8,7 @@ use super::secrets::Secrets;
 use crate::domain::workflow::definition::{CommandLine, CommandStep};
 use crate::os::rlimits::Limit;
 use crate::os::supervisor;
-use crate::os::user::Accounts;
+use crate::os::user::{Accounts, Credentials, User, own_uid};
 use crate::words::limits;
 
 /// Resolves `step` into a launch message. `marks` are the daemon's own variables; nothing overrides them.
@@ -24,6 +24,8 @@ pub fn resolve(
         .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(key, _)| !key.starts_with("DUCTOR_") && !supervisor::VARIABLES.contains(&key.as_str()))
         .collect();
+    let (credentials, account) = account_of(step)?;
+    environment.extend(account.iter().flat_map(variables_of));
     if let Some(path) = &step.env_file {
         environment.extend(read_env_file(&expand_home(path))?);
     }
@@ -38,13 +40,10 @@ pub fn resolve(
         CommandLine::List(words) => Program::List(words.clone()),
     };
     let mut spec = LaunchSpec::new(program, environment.into_iter().collect());
-    spec.cwd = step.working_directory.as_deref().map(expand_home);
-    if step.user.is_some() || step.group.is_some() {
-        let accounts = Accounts::read().map_err(|error| format!("the accounts cannot be read: {error}"))?;
-        spec.credentials = accounts
-            .resolve(step.user.as_deref(), step.group.as_deref())
-            .map_err(|error| error.to_string())?;
-    }
+    let home = account.map(|account| account.home).or_else(own_home);
+    let folder = step.working_directory.as_deref();
+    spec.cwd = folder.map(|path| with_home(path, home.as_deref()));
+    spec.credentials = credentials;
     for (key, value) in &step.resource_limits {
         let limit = limit_of(key).ok_or_else(|| format!("unknown resource limit `{key}`"))?;
         spec.limits.push((limit, *value));
@@ -64,16 +63,52 @@ fn limit_of(key: &str) -> Option<Limit> {
     }
 }
 
+/// What the command runs as, and the entry of its user if one is named and there is one.
+fn account_of(step: &CommandStep) -> Result<(Credentials, Option<User>), String> {
+    if step.user.is_none() && step.group.is_none() {
+        return Ok((Credentials::default(), None));
+    }
+    let accounts = Accounts::read().map_err(|error| format!("the accounts cannot be read: {error}"))?;
+    let credentials = accounts
+        .resolve(step.user.as_deref(), step.group.as_deref())
+        .map_err(|error| error.to_string())?;
+    let account = step.user.as_deref().and_then(|word| accounts.user(word)).cloned();
+    Ok((credentials, account))
+}
+
+/// What a login would set: the daemon's own would send another user's command into the wrong home.
+fn variables_of(account: &User) -> [(String, String); 3] {
+    let home = account.home.to_string_lossy().into_owned();
+    [
+        ("HOME".to_owned(), home),
+        ("USER".to_owned(), account.name.clone()),
+        ("LOGNAME".to_owned(), account.name.clone()),
+    ]
+}
+
 /// `~` at the start is the home of the daemon's user.
 pub(super) fn expand_home(path: &str) -> PathBuf {
-    let home = || std::env::var_os("HOME").map(PathBuf::from);
-    match path.strip_prefix('~') {
-        Some("") => home().unwrap_or_else(|| PathBuf::from(path)),
-        Some(rest) if rest.starts_with('/') => home().map_or_else(
-            || PathBuf::from(path),
-            |home| home.join(rest.trim_start_matches('/')),
-        ),
-        Some(_) | None => PathBuf::from(path),
+    if path.starts_with('~') {
+        with_home(path, own_home().as_deref())
+    } else {
+        PathBuf::from(path)
+    }
+}
+
+/// A service of the system may have no HOME; its user has one all the same.
+fn own_home() -> Option<PathBuf> {
+    let given = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    given.map(PathBuf::from).or_else(|| {
+        let accounts = Accounts::read().ok()?;
+        Some(accounts.user(&own_uid().to_string())?.home.clone())
+    })
+}
+
+fn with_home(path: &str, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        (Some(_) | None, _) => PathBuf::from(path),
     }
 }
 
@@ -125,6 +160,24 @@ fn unquote(value: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tilde_is_the_home_of_whoever_runs_the_command() {
+        let home = Some(Path::new("/var/ann"));
+        for (path, home, expected) in [
+            ("~", home, "/var/ann"),
+            ("~/x", home, "/var/ann/x"),
+            ("~bob/x", home, "~bob/x"),
+            ("/x", home, "/x"),
+            ("~/x", None, "~/x"),
+        ] {
+            assert_eq!(with_home(path, home), PathBuf::from(expected));
+        }
+        let accounts = Accounts::parse("ann:x:1000:1000::/var/ann:/bin/sh\n", "");
+        let variables = variables_of(accounts.user("ann").unwrap());
+        let variables = variables.map(|(key, value)| format!("{key}={value}"));
+        assert_eq!(variables, ["HOME=/var/ann", "USER=ann", "LOGNAME=ann"]);
+    }
 
     #[test]
     fn an_env_file_is_read_line_by_line() {

@@ -10,8 +10,12 @@ mod support;
 
 mod commands;
 mod crash;
+mod crontabs;
+mod docs;
+mod examples;
 mod export;
 mod faults;
+mod matrix;
 mod queues;
 mod readme;
 mod reload;

@@ -50,12 +50,18 @@ fn every_command_of_the_readme_works() {
     let run = run_id(&start(&daemon, "export"));
     let all = commands(&text);
     assert!(all.len() >= 9, "{all:?}");
+    let crontab = place.write("old.crontab", "CRON_TZ=UTC\n30 2 * * * echo old\n");
+    let converted = place.folder().join("converted");
     let mut after_the_end = Vec::new();
     for line in &all {
         let words: Vec<&str> = line
             .split_whitespace()
             .skip(1)
-            .map(|word| if word == "ID" { &run } else { word })
+            .map(|word| match word {
+                "ID" => run.as_str(),
+                "FILE" => crontab.to_str().unwrap(),
+                _ => word,
+            })
             .collect();
         match words[0] {
             "serve" => continue,
@@ -69,6 +75,9 @@ fn every_command_of_the_readme_works() {
         let mut words = words;
         if words.starts_with(&["job", "run"]) {
             words.extend(["--config", config.to_str().unwrap()]);
+        }
+        if words[0] == "init" {
+            words.push(converted.to_str().unwrap());
         }
         let answered = daemon.cli(&words);
         assert_eq!(answered.status, 0, "{line}: {answered:?}");
@@ -106,13 +115,13 @@ fn the_mistake_of_the_readme_is_answered_as_shown() {
 }
 
 #[test]
-fn the_shipped_configurations_load() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/config");
-    for file in ["ductor.yaml", "examples/export/ductor.yaml"] {
-        let place = Place::new("jobs: []\n");
-        let text = std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
-        place.write_config(&text);
-        let daemon = Builder::at(&place).start();
-        assert_eq!(daemon.get("/jobs").status, 200, "{file}");
-    }
+fn the_reference_configuration_is_good_and_loads() {
+    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/config/ductor.yaml");
+    let answered = ductor(&["check", "--strict", reference]);
+    assert_eq!(answered.status, 0, "{answered:?}");
+    let place = Place::new(&std::fs::read_to_string(reference).unwrap());
+    let daemon = Builder::at(&place).start();
+    assert_eq!(daemon.get("/jobs").status, 200);
+    let answered = daemon.cli(&["job", "start", "demo-keys", "--wait"]);
+    assert_eq!(answered.status, 0, "{answered:?}");
 }

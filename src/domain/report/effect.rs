@@ -132,10 +132,28 @@ pub enum Delivery {
     Refused(String),
 }
 
-/// The wait after so many failed tries: 1 s, doubling, at most 5 minutes.
-pub fn backoff_ms(tries: u32) -> u64 {
-    let doublings = tries.saturating_sub(1).min(20);
-    (limits::EFFECT_BACKOFF_MIN_MS << doublings).min(limits::EFFECT_BACKOFF_MAX_MS)
+/// The wait after so many failed tries, at most 5 minutes: for a webhook 1 s, doubling; for a command, which has few tries
+/// and may have done half of its work, 1 s, eight times as long each time.
+pub fn backoff_ms(target: ReportTarget, tries: u32) -> u64 {
+    let failed = tries.saturating_sub(1);
+    let doublings = match target {
+        ReportTarget::Webhook => failed,
+        ReportTarget::Shell => failed.saturating_mul(3),
+    };
+    (limits::EFFECT_BACKOFF_MIN_MS << doublings.min(20)).min(limits::EFFECT_BACKOFF_MAX_MS)
+}
+
+/// Why no further try follows, if none does.
+fn given_up(target: ReportTarget, tries: u32, age_ms: u64) -> Option<String> {
+    match target {
+        ReportTarget::Webhook if age_ms > limits::EFFECT_AGE_MAX_MS => {
+            Some(format!("given up after {tries} tries in 24 hours"))
+        }
+        ReportTarget::Shell if tries >= limits::SHELL_TRIES_MAX => {
+            Some(format!("given up after {tries} tries"))
+        }
+        ReportTarget::Webhook | ReportTarget::Shell => None,
+    }
 }
 
 impl Effect {
@@ -154,19 +172,18 @@ impl Effect {
                 reason: reason.clone(),
             },
             Delivery::Failed(reason) => {
-                let due_at = now.plus(backoff_ms(tries));
-                if due_at.since(self.created_at) > limits::EFFECT_AGE_MAX_MS {
-                    EffectState::Dead {
+                let due_at = now.plus(backoff_ms(self.target, tries));
+                match given_up(self.target, tries, due_at.since(self.created_at)) {
+                    Some(why) => EffectState::Dead {
                         at: now,
                         tries,
-                        reason: format!("given up after {tries} tries in 24 hours: {reason}"),
-                    }
-                } else {
-                    EffectState::Waiting {
+                        reason: format!("{why}: {reason}"),
+                    },
+                    None => EffectState::Waiting {
                         due_at,
                         tries,
                         last_error: Some(reason.clone()),
-                    }
+                    },
                 }
             }
         };
@@ -228,9 +245,28 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_five_minutes() {
-        let waits: Vec<u64> = [1, 2, 3, 9, 10, 1_000].map(backoff_ms).to_vec();
+    fn waits_grow_up_to_five_minutes() {
+        let tries = [1, 2, 3, 9, 10, 1_000];
+        let waits = tries.map(|tries| backoff_ms(ReportTarget::Webhook, tries));
         assert_eq!(waits, [1_000, 2_000, 4_000, 256_000, 300_000, 300_000]);
+        let waits = tries.map(|tries| backoff_ms(ReportTarget::Shell, tries));
+        assert_eq!(waits, [1_000, 8_000, 64_000, 300_000, 300_000, 300_000]);
+    }
+
+    #[test]
+    fn a_command_has_few_tries() {
+        let mut effect = Effect {
+            target: ReportTarget::Shell,
+            ..effect(1)
+        };
+        for _ in 0..limits::SHELL_TRIES_MAX {
+            assert_eq!(effect.state.word(), "waiting");
+            effect = effect.after(&Delivery::Failed("exit code 1".to_owned()), Millis(2_000));
+        }
+        let EffectState::Dead { reason, .. } = &effect.state else {
+            panic!("{effect:?}");
+        };
+        assert_eq!(reason, "given up after 5 tries: exit code 1");
     }
 
     #[test]

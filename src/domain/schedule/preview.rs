@@ -17,6 +17,9 @@ pub struct Preview {
     pub description: String,
     /// Its own zone.
     pub timezone: String,
+    /// What chose the zone, where a crontab did not name it itself; the caller knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone_from: Option<String>,
     /// The zone of `second`.
     pub second_timezone: String,
     /// The next fires.
@@ -65,6 +68,7 @@ pub fn preview(
     };
     let found = lints(schedule, from_ms, p90_ms).into_iter();
     Preview {
+        timezone_from: None,
         expression: schedule.text().to_owned(),
         description: schedule.describe(),
         timezone: schedule.timezone().to_owned(),

@@ -1,13 +1,13 @@
 //! Reports: which ends owe one, what bounds them, and what becomes of a delivery.
 
 use super::jobs::{JobPlan, job, slot_pool};
-use super::stage::{Rig, TENANT, holder, plain, queued};
+use super::stage::{BEGIN, Rig, TENANT, holder, plain, queued};
 use crate::domain::report::{Delivery, Effect, EffectState, ReportKind, ReportTarget, Tails, sample_effect};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::changes::claim::Claimed;
-use crate::engine::changes::{cancel, complete, deliver, maintain, retire};
+use crate::engine::changes::{cancel, complete, deliver, maintain, retire, retry};
 use crate::store::tables::{EFFECTS, JOB_MARKS};
 use crate::store::{Rows, effects};
 use crate::words::ids::RunId;
@@ -270,4 +270,37 @@ fn what_is_owed_outlives_its_run_and_what_is_decided_goes_with_age() {
     rig.clock().advance(1_001);
     rig.change(move |tx| retire::sweep(tx, keep));
     assert_eq!(effects_of(&rig), []);
+}
+
+fn fails_at(rig: &Rig, minutes: u64) {
+    rig.fire("a", BEGIN.plus(minutes * 60_000));
+    end_with_tails(rig, &rig.claim(), Outcome::Failed);
+}
+
+#[test]
+fn each_failed_attempt_is_told_and_the_end_of_the_run_once() {
+    let rig = Rig::new(&[], &[talkative("a").retries(1)]);
+    fails_at(&rig, 0);
+    assert_eq!(kinds_of(&rig), [ReportKind::Failure], "another attempt follows");
+    // A newer fire supersedes it: nothing follows any more.
+    fails_at(&rig, 1);
+    let effects = effects_of(&rig);
+    assert_eq!(
+        kinds_of(&rig),
+        [
+            ReportKind::Failure,
+            ReportKind::PermanentFailure,
+            ReportKind::Failure
+        ]
+    );
+    assert_eq!(effects[1].run, effects[0].run);
+    assert_eq!(effects[1].facts.attempt, Some(1));
+    assert_eq!(effects[1].facts.reason.as_deref(), Some(reason::RETRY_SUPERSEDED));
+    // What an operator ends, or a success makes needless, is no news.
+    rig.change(|tx| retry::cancel(tx, &JobName::new("a").unwrap()));
+    fails_at(&rig, 2);
+    rig.start("a");
+    let by_hand = rig.pass().claimed.remove(0);
+    rig.complete(&by_hand, Outcome::Succeeded);
+    assert_eq!(kinds_of(&rig)[3..], [ReportKind::Failure, ReportKind::Success]);
 }

@@ -84,14 +84,19 @@ impl Letter {
     }
 }
 
-/// The whole address and what is behind its host: tokens stand there.
+/// The whole address, what is behind its host, and each part of that: tokens stand there. What is too short to be hidden
+/// is passed over.
 fn needles(hidden: &[String]) -> Option<Arc<Needles>> {
     let behind_host = |text: &String| {
         let rest = text.split_once("://")?.1;
-        Some(rest.split_once('/')?.1.to_owned())
+        Some(rest.split_once(['/', '?'])?.1.to_owned())
     };
-    let parts: Vec<String> = hidden.iter().filter_map(behind_host).collect();
-    Needles::of(hidden.iter().chain(&parts).map(String::as_str)).map(Arc::new)
+    let behind: Vec<String> = hidden.iter().filter_map(behind_host).collect();
+    let parts = behind
+        .iter()
+        .flat_map(|behind| behind.split(['/', '?', '&', '=']));
+    let whole = hidden.iter().chain(&behind).map(String::as_str);
+    Needles::of(whole.chain(parts)).map(Arc::new)
 }
 
 fn resolved(value: &Value) -> Result<String, String> {
@@ -147,6 +152,7 @@ mod tests {
             "webhook-signature",
         ];
         assert_eq!(names, expected);
+        assert_eq!(letter.shown("no abcdefghij of T0"), "no *** of T0");
         assert_eq!(
             letter.shown(
                 "no T0 services/T0/abcdefghij with Bearer 0123456789 whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -21,6 +21,7 @@ mod running;
 mod saved;
 mod split;
 mod stranger;
+mod usage;
 mod waiting;
 
 pub use group::GroupEnd;
@@ -32,4 +33,5 @@ pub use running::{Exit, Running};
 pub use saved::SavedLines;
 pub use split::{PIECE_MAX, Splitter};
 pub use stranger::{StrangerEnd, end_stranger};
+pub use usage::{Usage, watch_memory};
 pub use waiting::{Shim, own_exe};

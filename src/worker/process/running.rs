@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::group::{GroupEnd, KILL_PATIENCE, Looks, grace_end, members, pids};
 use super::leader::Leader;
 use super::pump::Output;
+use super::usage::cpu_ms_of;
 use crate::os::pidfd::Ended;
 use crate::os::proc::ProcessIdentity;
 use crate::os::signal::Signal;
@@ -36,6 +37,7 @@ pub struct Running {
     leader: Leader,
     output: Option<Output>,
     term_sent: Option<Instant>,
+    cpu_ms: u64,
     gone: bool,
 }
 
@@ -45,6 +47,7 @@ impl Running {
             leader,
             output: Some(output),
             term_sent: None,
+            cpu_ms: 0,
             gone: false,
         }
     }
@@ -62,6 +65,11 @@ impl Running {
     /// the exit status is lost (SIGCHLD ignored, or somebody else reaped): treat the attempt as lost.
     pub async fn wait_exit(&self) -> io::Result<Exit> {
         self.leader.wait().await
+    }
+
+    /// CPU time of a command that has ended, once its group is gone.
+    pub fn cpu_ms(&self) -> u64 {
+        self.cpu_ms
     }
 
     /// The exit if the leader has ended.
@@ -135,6 +143,8 @@ impl Running {
     /// leader still holds the number.
     fn clear(&mut self) -> GroupEnd {
         self.leader.signal(Signal::Kill);
+        // Asked while the number is still its own.
+        self.cpu_ms = cpu_ms_of(self.identity().pid);
         self.leader.reap();
         self.gone = true;
         GroupEnd::Gone
