@@ -11,8 +11,9 @@ use super::show::write_stderr;
 use super::table::one_line;
 
 const RELOAD_HELP: &str = "\
-Files are read and judged whole: with any error in them nothing changes, and the exit
-code is 2. The same as `kill -HUP` and POST /api/config:reload. Lines of the answer:
+Files are read and judged whole: with any error in them nothing changes, and
+the exit code is 2. The same as `kill -HUP` and POST /api/config:reload. Lines
+of the answer:
 
   + job nightly            new
   ~ job demo: command      changed, and in what

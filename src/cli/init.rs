@@ -18,14 +18,16 @@ use crate::daemon::{self, Loaded, Unusable, definitions_of};
 const EXAMPLES: &str = "\
 Examples:
   ductor init                                  ductor.yaml with two jobs, here
-  ductor init shop --template slots            shop/ductor.yaml with a slot pool
+  ductor init shop --template slots            shop/ductor.yaml, a slot pool
   crontab -l | ductor init --from-crontab -    your crontab, as YAML
   ductor init --from-crontab /etc/crontab --user-column
   ductor init --from-cronstable jobs.yaml      kept as it is, and included
 
-A crontab need not be rewritten: `crontabs: [FILE]` in ductor.yaml reads it as it is.
+A crontab need not be rewritten: `crontabs: [FILE]` in ductor.yaml reads it as
+it is.
 
-Exit codes: 0 written, 2 the file to move in has faults, 5 a file is there already.";
+Exit codes: 0 written, 2 the file to move in has faults, 5 a file is there
+already.";
 
 /// The file that is written.
 const NAME: &str = "ductor.yaml";

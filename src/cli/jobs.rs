@@ -60,8 +60,8 @@ Examples:
   ductor job run backup
   ductor job run backup --config ./ductor.yaml
 
-Ends with the command's own exit code; 124 after its executionTimeout, 127 if it
-could not start, 128+N after signal N.";
+Ends with the command's own exit code; 124 after its executionTimeout, 127 if
+it could not start, 128+N after signal N.";
 
 /// Arguments of `job ls`.
 #[derive(Debug, Clone, Args)]

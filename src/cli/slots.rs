@@ -27,7 +27,7 @@ pub(super) enum SlotsCommand {
     Show(PoolArguments),
     /// Cancel an entry that waits.
     #[command(
-        after_help = "Example:\n  ductor slots cancel nightly 0f3a…   (the key stands in `ductor slots show nightly`)"
+        after_help = "Example:\n  ductor slots cancel nightly 0f3a…\n\nThe key stands in `ductor slots show nightly`."
     )]
     Cancel(CancelArguments),
     /// Admit nothing more; what runs goes on, what comes is queued.

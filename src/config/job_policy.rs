@@ -12,6 +12,10 @@ const YEAR_MS: u64 = 31_536_000 * 1000;
 /// Attempts after the first one that a finite `maximumRetries` may ask for.
 const RETRIES_MAX: i64 = 1_000_000;
 
+/// A number of retries; None is without end.
+#[derive(Clone, Copy)]
+struct Retries(Option<u32>);
+
 /// One layer of the policy keys. A key that is absent, or faulty and reported, is None.
 #[derive(Clone, Default)]
 pub(super) struct PolicyLayer {
@@ -19,7 +23,7 @@ pub(super) struct PolicyLayer {
     starting_deadline_ms: Option<u64>,
     only_if_last_succeeded: Option<bool>,
     cluster_policy: Option<ClusterPolicy>,
-    maximum_retries: Option<Option<u32>>,
+    maximum_retries: Option<Retries>,
     initial_delay_ms: Option<u64>,
     maximum_delay_ms: Option<u64>,
     backoff_multiplier: Option<f64>,
@@ -42,7 +46,10 @@ impl PolicyLayer {
                 .or(base.cluster_policy)
                 .unwrap_or(ClusterPolicy::Leader),
             retry: RetryConfig {
-                maximum_retries: self.maximum_retries.or(base.maximum_retries).unwrap_or(Some(0)),
+                maximum_retries: self
+                    .maximum_retries
+                    .or(base.maximum_retries)
+                    .map_or(Some(0), |retries| retries.0),
                 initial_delay_ms: self.initial_delay_ms.or(base.initial_delay_ms).unwrap_or(1_000),
                 maximum_delay_ms: self.maximum_delay_ms.or(base.maximum_delay_ms).unwrap_or(300_000),
                 backoff_multiplier: self.backoff_multiplier.or(base.backoff_multiplier).unwrap_or(2.0),
@@ -101,7 +108,7 @@ fn on_failure(reader: &mut LayerReader<'_, '_>, field: &Field, layer: &mut Polic
     if let Some(field) = fields.get("maximumRetries") {
         let text = rule(reader, "maximumRetries");
         let number = reader.reading.integer(&field, -1..=RETRIES_MAX, &text);
-        layer.maximum_retries = number.map(|number| u32::try_from(number).ok());
+        layer.maximum_retries = number.map(|number| Retries(u32::try_from(number).ok()));
     }
     if let Some(field) = fields.get("initialDelay") {
         let text = rule(reader, "initialDelay");

@@ -24,8 +24,9 @@ fn companions(section: Section, word: &str) -> &'static [(&'static str, &'static
         (Section::Job | Section::Defaults, "poolSlots" | "queuePriority" | "queueTimeout") => {
             &[("pool", "warehouse")]
         }
-        (Section::Secret, "name") => &[("fromEnvVar", "X")],
-        (Section::HiddenText | Section::HiddenSecret, "nonsense") => &[("fromEnvVar", "X")],
+        (Section::Secret, "name") | (Section::HiddenText | Section::HiddenSecret, "nonsense") => {
+            &[("fromEnvVar", "X")]
+        }
         (Section::Verify, "timeout") => &[("command", "'true'")],
         _ => &[],
     }

@@ -309,7 +309,7 @@ impl Shape {
                 vec![min.to_string(), most.to_string(), format!("{}KiB", most >> 10)]
             }
             Self::OneOf(words) => owned(words),
-            Self::Text(text) => owned(text.samples()),
+            Self::Text(text) | Self::Hidden(text) => owned(text.samples()),
             Self::Texts(text) => {
                 let mut samples = owned(&["null", "[]"]);
                 samples.extend(text.samples().iter().map(|sample| format!("[{sample}]")));
@@ -320,7 +320,6 @@ impl Shape {
                 samples.push("null".to_owned());
                 samples
             }
-            Self::Hidden(text) => owned(text.samples()),
             Self::HiddenMap => owned(&["{X-Team: night}", "{X-Key: {fromEnvVar: KEY}}"]),
             Self::Files => owned(&["more.yaml", "'*.more.yaml'", "[more.yaml]", "null"]),
             Self::Crontabs => owned(&["old.crontab", "[old.crontab]", "[{path: old.crontab}]", "null"]),

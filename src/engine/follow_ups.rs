@@ -103,7 +103,7 @@ impl FollowUps {
         let change = self.engine.store.change("retries", move |tx| {
             let mut resumed = Vec::with_capacity(due.len());
             for (_, run, step) in &due {
-                resumed.push(retry::resume(tx, &book, (*run, step), &rules)?);
+                resumed.push(retry::resume(tx, &book, (*run, step), rules)?);
             }
             Ok(resumed)
         });
@@ -122,7 +122,7 @@ impl FollowUps {
                 }
                 Resumed::Refused { first: false, .. } | Resumed::NotOurs => {}
                 Resumed::Ended { job, why } => {
-                    tracing::info!(job = %job, "Job {job}: no further attempt: {why}")
+                    tracing::info!(job = %job, "Job {job}: no further attempt: {why}");
                 }
             }
         }

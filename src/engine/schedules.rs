@@ -23,6 +23,8 @@ use crate::words::limits;
 use crate::words::names::JobName;
 use crate::words::time::{Millis, Now};
 
+/// The ten seconds in which a fire is late and not missed hold at most that many moments.
+const LATE_MOMENTS_MAX: usize = 12;
 /// Jobs whose missed moments are looked for in one change.
 const DETECTED_PER_CHANGE: usize = 100;
 
@@ -167,8 +169,7 @@ impl Scheduler {
             }
             let from = (next.at.0 - 1).max(too_late.0);
             let node = fire_node(book, job);
-            // Ten seconds hold at most that many moments.
-            for instant in schedule.instants(from, now.0, 2 + limits::FIRE_LATE_MS as usize / 1_000) {
+            for instant in schedule.instants(from, now.0, LATE_MOMENTS_MAX) {
                 due.push(Due {
                     name: name.clone(),
                     job: job.clone(),

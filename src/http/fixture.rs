@@ -33,7 +33,7 @@ use crate::store::coordination::StateDirectory;
 use crate::store::keys::Key;
 use crate::store::table::Table;
 use crate::store::{Abort, Store, StoreOptions, Tx};
-use crate::words::names::{NodeName, SlotPoolName};
+use crate::words::names::{JobName, NodeName, SlotPoolName};
 use crate::words::time::{ManualClock, Millis};
 
 /// The address that the face believes to listen on.
@@ -112,6 +112,29 @@ fn reloader_of(engine: &Engine, config: Config) -> Reloader {
     Reloader::new(engine, first, Path::new(""), Box::new(move || Ok(loaded())))
 }
 
+fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
+    let jobs = definitions().into_iter().map(|definition| {
+        let timed = definition.name.as_str() == "timed";
+        let hourly = || Arc::new(Schedule::parse("0 * * * *", ParseOptions::default()).unwrap());
+        let job = BookJob {
+            version: versions[&definition.name],
+            digest: definition.digest(),
+            schedule: timed.then(hourly),
+            reports: Arc::default(),
+            definition: Arc::new(definition),
+        };
+        (job.definition.name.clone(), job)
+    });
+    Book {
+        node: NodeName::new("n-a").unwrap(),
+        jobs: jobs.collect(),
+        slot_pools: slot_pools(),
+        raise_immediately: false,
+        locks_trusted: true,
+        notify: Notify::default(),
+    }
+}
+
 impl Face {
     pub(super) async fn new() -> Face {
         Face::with(Config::default()).await
@@ -131,34 +154,7 @@ impl Face {
             publish::publish(tx, &definitions(), &slot_pools())
         });
         let versions = publishing.await.unwrap();
-        let jobs = definitions().into_iter().map(|definition| {
-            let timed = definition.name.as_str() == "timed";
-            let schedule =
-                timed.then(|| Arc::new(Schedule::parse("0 * * * *", ParseOptions::default()).unwrap()));
-            let (name, version, digest) = (
-                definition.name.clone(),
-                versions[&definition.name],
-                definition.digest(),
-            );
-            (
-                name,
-                BookJob {
-                    definition: Arc::new(definition),
-                    version,
-                    digest,
-                    schedule,
-                    reports: Arc::default(),
-                },
-            )
-        });
-        let book = Book {
-            node: NodeName::new("n-a").unwrap(),
-            jobs: jobs.collect(),
-            slot_pools: slot_pools(),
-            raise_immediately: false,
-            locks_trusted: true,
-            notify: Notify::default(),
-        };
+        let book = book_of(&versions);
         let place = Place {
             host: "h".to_owned(),
             boot_id: "b".to_owned(),

@@ -119,7 +119,7 @@ fn view(
         None
     };
     let next = schedule.next_after(now.0).filter(|_| enabled);
-    let passed = late::stored(rows, name)?;
+    let breaches = late::stored(rows, name)?;
     Ok(ScheduleView {
         name: name.clone(),
         expression: schedule.text().to_owned(),
@@ -129,9 +129,9 @@ fn view(
         paused: paused.map(|pause| PauseView::of(&pause)),
         next: next.map(|at| MomentView::of(&clock, Millis(at))),
         last: newest.map(|(_, view)| view),
-        overdue: owed.is_some() || !passed.is_empty(),
+        overdue: owed.is_some() || !breaches.is_empty(),
         overdue_since: owed.map(|at| MomentView::of(&clock, at)),
-        late: passed.into_iter().map(|row| row.breach.reason).collect(),
+        late: breaches.into_iter().map(|row| row.breach.reason).collect(),
     })
 }
 

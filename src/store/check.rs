@@ -272,11 +272,11 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
         match known.get(&id) {
             None => findings.push(format!("steps: {id} has a step and no run")),
             Some(job) if again => {
-                retrying.insert((tenant.clone(), job.clone(), id, step.clone()).encode());
+                retrying.insert((tenant, job.clone(), id, step.clone()).encode());
             }
             Some(_) => {}
         }
-        due.extend(at.map(|at| (tenant.clone(), at, id, step.clone()).encode()));
+        due.extend(at.map(|at| (tenant, at, id, step.clone()).encode()));
         let waits = matches!(state.phase, StepPhase::Ready { .. });
         if waits {
             ready.insert((tenant, id, step).encode());

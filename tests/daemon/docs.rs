@@ -253,10 +253,9 @@ fn job_with(keys: &str) -> String {
 
 /// The last id of a run in a text.
 fn run_of(text: &str) -> Option<String> {
-    let words = text.split(|mark: char| !mark.is_ascii_alphanumeric() && mark != '_');
+    let mut words = text.split(|mark: char| !mark.is_ascii_alphanumeric() && mark != '_');
     words
-        .filter(|word| word.starts_with("run_") && word.len() == 30)
-        .last()
+        .rfind(|word| word.starts_with("run_") && word.len() == 30)
         .map(str::to_owned)
 }
 

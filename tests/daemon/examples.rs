@@ -1,8 +1,11 @@
 //! Each folder of `config/examples/` is a configuration that works as it stands: it is checked, and one of its jobs is run,
 //! in the foreground and by a daemon.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+
+use serde_json::Value;
 
 use super::support::{Answer, Answered, Builder, Daemon, Place, Receiver, command, ductor};
 use super::ways::lines;
@@ -73,6 +76,39 @@ fn every_example_is_known_here_and_has_a_head() {
             "{name} is not in config/README.md"
         );
     }
+}
+
+/// Names of keys anywhere below a part of the schema.
+fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+    if let Some(properties) = schema["properties"].as_object() {
+        found.extend(properties.keys().cloned());
+    }
+    match schema {
+        Value::Object(fields) => fields.values().for_each(|part| keys(part, found)),
+        Value::Array(items) => items.iter().for_each(|part| keys(part, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_reference_names_every_key() {
+    let read = |name: &str| fs::read_to_string(folder().join("..").join(name)).unwrap();
+    let mut known = BTreeSet::new();
+    keys(
+        &serde_json::from_str(&read("ductor.schema.json")).unwrap(),
+        &mut known,
+    );
+    assert!(known.contains("onMissed") && known.len() > 80, "{known:?}");
+    let reference = read("ductor.yaml");
+    let words = reference.split(|mark: char| !mark.is_ascii_alphanumeric() && mark != '_');
+    let named: BTreeSet<&str> = words.collect();
+    // Other spellings of keys that are named.
+    let missing: Vec<&String> = known
+        .iter()
+        .filter(|key| !named.contains(key.as_str()) && *key != "env_file" && !key.ends_with("Seconds"))
+        .collect();
+    assert!(missing.is_empty(), "config/ductor.yaml does not name {missing:?}");
+    assert!(named.contains("startingDeadlineSeconds") && named.contains("cpuSeconds"));
 }
 
 #[test]

@@ -212,30 +212,7 @@ fn idempotent_starts(daemon: &Daemon) {
     ask(start, &long, &json!({}), 400, &says(sentence));
 }
 
-fn pools_and_entries(daemon: &Daemon) {
-    let (running, waiting) = (
-        &entries(daemon, "p", "running")[0],
-        &entries(daemon, "p", "queued")[0],
-    );
-    let id = |entry: &Value| entry["id"].as_str().unwrap().to_owned();
-    let node = running["node"].clone();
-    let (running, waiting) = (id(running), id(waiting));
-    let entry = |state: &str| {
-        json!({
-            "id": "*entry*", "job": "pooled", "runId": "*run*", "attempt": 1, "kind": "manual", "state": state,
-            "slots": 1, "priority": 0, "queuedAt": "*time*", "expiresAt": "*time*", "finishedAt": null,
-            "reason": null, "node": node, "readmitted": 0, "claim": null,
-        })
-    };
-    let mut shown = entry("queued");
-    shown["position"] = json!(1);
-    shown["waitingReason"] = json!("Needs 1 slot(s); 0 available");
-    row(
-        daemon,
-        &format!("GET /pools/p/queue/{waiting}"),
-        200,
-        &Exactly(shown),
-    );
+fn pools(daemon: &Daemon) {
     let pool = |name: &str, slots: u32, max_queued: u32, used: u32, queued: u32| {
         json!({
             "name": name, "slots": slots, "configuredSlots": slots, "maxQueued": max_queued, "used": used,
@@ -265,6 +242,33 @@ fn pools_and_entries(daemon: &Daemon) {
         404,
         &says("pool 'nowhere' not found"),
     );
+}
+
+fn pools_and_entries(daemon: &Daemon) {
+    let (running, waiting) = (
+        &entries(daemon, "p", "running")[0],
+        &entries(daemon, "p", "queued")[0],
+    );
+    let id = |entry: &Value| entry["id"].as_str().unwrap().to_owned();
+    let node = running["node"].clone();
+    let (running, waiting) = (id(running), id(waiting));
+    let entry = |state: &str| {
+        json!({
+            "id": "*entry*", "job": "pooled", "runId": "*run*", "attempt": 1, "kind": "manual", "state": state,
+            "slots": 1, "priority": 0, "queuedAt": "*time*", "expiresAt": "*time*", "finishedAt": null,
+            "reason": null, "node": node, "readmitted": 0, "claim": null,
+        })
+    };
+    let mut shown = entry("queued");
+    shown["position"] = json!(1);
+    shown["waitingReason"] = json!("Needs 1 slot(s); 0 available");
+    row(
+        daemon,
+        &format!("GET /pools/p/queue/{waiting}"),
+        200,
+        &Exactly(shown),
+    );
+    pools(daemon);
     row(
         daemon,
         "GET /pools/p/queue/zzz",

@@ -50,12 +50,18 @@ fn every_command_of_the_readme_works() {
     let run = run_id(&start(&daemon, "export"));
     let all = commands(&text);
     assert!(all.len() >= 9, "{all:?}");
+    let crontab = place.write("old.crontab", "CRON_TZ=UTC\n30 2 * * * echo old\n");
+    let converted = place.folder().join("converted");
     let mut after_the_end = Vec::new();
     for line in &all {
         let words: Vec<&str> = line
             .split_whitespace()
             .skip(1)
-            .map(|word| if word == "ID" { &run } else { word })
+            .map(|word| match word {
+                "ID" => run.as_str(),
+                "FILE" => crontab.to_str().unwrap(),
+                _ => word,
+            })
             .collect();
         match words[0] {
             "serve" => continue,
@@ -69,6 +75,9 @@ fn every_command_of_the_readme_works() {
         let mut words = words;
         if words.starts_with(&["job", "run"]) {
             words.extend(["--config", config.to_str().unwrap()]);
+        }
+        if words[0] == "init" {
+            words.push(converted.to_str().unwrap());
         }
         let answered = daemon.cli(&words);
         assert_eq!(answered.status, 0, "{line}: {answered:?}");

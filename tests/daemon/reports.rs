@@ -41,18 +41,18 @@ fn metric(daemon: &Daemon, line: &str) -> Option<f64> {
     line.rsplit(' ').next()?.parse().ok()
 }
 
-fn signature(received: &Received) -> String {
+fn signature(arrived: &Received) -> String {
     let key = STANDARD.decode(&SECRET[6..]).unwrap();
     let mut mac = Hmac::<sha2::Sha256>::new_from_slice(&key).unwrap();
     for part in [
-        received.header("webhook-id"),
+        arrived.header("webhook-id"),
         ".",
-        received.header("webhook-timestamp"),
+        arrived.header("webhook-timestamp"),
         ".",
     ] {
         mac.update(part.as_bytes());
     }
-    mac.update(&received.body);
+    mac.update(&arrived.body);
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
@@ -75,9 +75,9 @@ fn a_failed_run_sends_one_signed_report() {
     let mut daemon = Builder::at(&place).start();
     let id = run_id(&start(&daemon, "fails"));
     let reports = decided(&daemon, &id, 1);
-    let received = receiver.received();
-    assert_eq!(received.len(), 1, "{received:?}");
-    let report = &received[0];
+    let arrived = receiver.received();
+    assert_eq!(arrived.len(), 1, "{arrived:?}");
+    let report = &arrived[0];
     assert_eq!(
         (report.method.as_str(), report.path.as_str()),
         ("POST", "/hook/with-a-token")
@@ -152,10 +152,10 @@ fn a_receiver_that_is_away_gets_the_same_report_later_and_after_a_kill() {
     receiver.answer(Answer::Status(200));
     let daemon = daemon.restart();
     decided(&daemon, &id, 1);
-    let received = receiver.received();
-    assert!(received.len() >= 3, "{received:?}");
-    let first = &received[0];
-    for again in &received[1..] {
+    let arrived = receiver.received();
+    assert!(arrived.len() >= 3, "{arrived:?}");
+    let first = &arrived[0];
+    for again in &arrived[1..] {
         assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
         assert_eq!(again.json()["reason"], "exit code 1");
     }
@@ -341,9 +341,9 @@ fn an_address_that_is_mended_is_used_for_what_waits() {
         &json!({"name": "a", "keys": ["onFailure"]}),
         "{reloaded}"
     );
-    let received = back.wait(1);
+    let arrived = back.wait(1);
     assert_eq!(
-        received[0].header("webhook-id"),
+        arrived[0].header("webhook-id"),
         away.received()[0].header("webhook-id")
     );
     decided(&daemon, &id, 1);
@@ -354,9 +354,9 @@ fn a_heartbeat_is_sent_while_the_daemon_lives() {
     let receiver = Receiver::new(Answer::Status(500));
     let place = place_with(&receiver, "notify: {heartbeat: {url: HOOK, every: 1s}}\n");
     let mut daemon = Builder::at(&place).start();
-    let received = receiver.wait(1);
+    let arrived = receiver.wait(1);
     assert_eq!(
-        (received[0].method.as_str(), received[0].path.as_str()),
+        (arrived[0].method.as_str(), arrived[0].path.as_str()),
         ("GET", "/hook/with-a-token")
     );
     daemon.wait_log("the heartbeat is not sent: the receiver answered 500 Internal Server Error");

@@ -1,8 +1,8 @@
 //! Due moments over real time: what was missed is caught up on, and what waits for its time survives.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use ductor::words::time::{Millis, parse_instant};
+use ductor::words::time::{Clock, Millis, SystemClock, parse_instant};
 use serde_json::Value;
 
 use super::support::{Builder, Daemon, Place, wait_until};
@@ -48,8 +48,7 @@ fn later(moment: &str, seconds: i64) -> String {
 }
 
 fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    i64::try_from(since.as_millis()).expect("before the year 292 million")
+    SystemClock.now().wall.0
 }
 
 /// Waits until the wall clock has passed a moment.

@@ -292,6 +292,15 @@ fn json_and_exit_codes_of_the_daemon() {
     assert!(late.stderr.contains("DEADLINE_EXCEEDED"), "{late:?}");
     daemon.cli(&["job", "stop", "long"]).expect_status(0);
 
+    talk.says("config_reload", 0, &["config", "reload"]);
+    let folder = place.folder().display().to_string();
+    place.write_config(&CONFIG.replace("maxQueued", "maxQeued"));
+    let rejected = daemon.cli(&["--json", "config", "reload"]).expect_status(2);
+    assert!(
+        rejected.stderr.contains("did you mean `maxQueued`?") && !rejected.stderr.contains(&folder),
+        "{rejected:?}"
+    );
+    place.write_config(CONFIG);
     let config = daemon.cli(&["--json", "config", "show"]).expect_status(0).json();
     assert_eq!(config["data"]["jobs"][0]["name"], "good");
     let checks = daemon
@@ -305,6 +314,30 @@ fn json_and_exit_codes_of_the_daemon() {
         .filter_map(|check| check["check"].as_str())
         .collect();
     assert!(names.contains(&"config") && names.contains(&"store"), "{names:?}");
+}
+
+/// What works on files only.
+#[test]
+fn json_and_exit_codes_of_files() {
+    let place = Place::new(CONFIG);
+    let says = |name: &str, status: i32, line: &[&str]| {
+        let folder = place.folder().display().to_string();
+        let paths: Vec<String> = line.iter().map(|word| word.replace("FOLDER", &folder)).collect();
+        let all: Vec<&str> = ["--json"]
+            .into_iter()
+            .chain(paths.iter().map(String::as_str))
+            .collect();
+        let mut answered = ductor(&all).expect_status(status);
+        answered.stdout = answered.stdout.replace(&folder, "FOLDER");
+        answered.stderr = answered.stderr.replace(&folder, "FOLDER");
+        insta::assert_snapshot!(format!("json_{name}"), shown(line, &answered, false));
+    };
+    says("check", 0, &["check", "FOLDER/ductor.yaml"]);
+    says("init", 0, &["init", "FOLDER/new"]);
+    says("init_again", 5, &["init", "FOLDER/new"]);
+    place.write("bad.yaml", "jobs:\n  - {name: a, comand: x}\n");
+    says("check_bad", 2, &["check", "FOLDER/bad.yaml"]);
+    says("check_nothing", 2, &["check", "FOLDER/nothing.yaml"]);
 }
 
 #[test]

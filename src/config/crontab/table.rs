@@ -168,8 +168,10 @@ impl<'r, 'a> TableReader<'r, 'a> {
     }
 
     fn refuse(&mut self, here: &Here<'_>, fault: LineFault) {
-        // A name of a line that does not run is not a name without a line.
-        self.name = None;
+        // A name of a line that does not run is not a name without a line; a variable stands between the two.
+        if !matches!(fault.code, "crontab/variable" | "crontab/time-zone") {
+            self.name = None;
+        }
         let at = self.place(here, &fault.at);
         let found = Fault::error(fault.code, &at, fault.message);
         self.reading

@@ -201,6 +201,8 @@ fn names() {
     );
     // A faulty line takes its name with it.
     assert_eq!(faults("# name: a\n61 * * * * x\n@daily y\n").len(), 1);
+    let (jobs, found) = read("# name: a\nA='b\n@daily x\n");
+    assert_eq!((jobs[0].name.as_str(), found.len()), ("a", 1));
     let (jobs, found) = read("# name: a\n@daily x\n# name: a\n@daily y\n");
     assert_eq!(jobs.len(), 1);
     assert_eq!(found[0].message, "duplicate job 'a'");

@@ -139,9 +139,12 @@ impl Line {
     }
 
     fn matches(&self, local: i64) -> bool {
-        let (_, month, day, weekday) = date_of(local.div_euclid(1_440));
         let (hour, minute) = (local.rem_euclid(1_440) / 60, local.rem_euclid(60));
         let [minutes, hours, days, months, weekdays] = &self.fields;
+        if !holds(minutes, 0, 59, minute) || !holds(hours, 0, 23, hour) {
+            return false;
+        }
+        let (_, month, day, weekday) = date_of(local.div_euclid(1_440));
         let is_day = holds(days, 1, 31, day);
         let is_weekday = holds(weekdays, 0, 7, weekday) || weekday == 0 && holds(weekdays, 0, 7, 7);
         let is_date = if days.starts_with('*') || weekdays.starts_with('*') {
@@ -149,7 +152,7 @@ impl Line {
         } else {
             is_day || is_weekday
         };
-        holds(minutes, 0, 59, minute) && holds(hours, 0, 23, hour) && holds(months, 1, 12, month) && is_date
+        holds(months, 1, 12, month) && is_date
     }
 
     /// The minutes, UTC, in which cron starts it.

@@ -86,8 +86,8 @@ fn newest_known(rows: &mut impl Rows, job: &JobName, node: &str) -> Result<Optio
     let owed = rows.scan_back(&OWED, &prefix, None, limits::MAINTENANCE_ROWS_MAX)?;
     let owed = owed.iter().find(|((_, _, _, of), _)| of == node);
     // Rows of other nodes stand between those of this one.
-    let fires = rows.scan_back(&FIRES, &prefix, None, limits::MAINTENANCE_ROWS_MAX)?;
-    let fired = fires.iter().find(|((_, _, _, of), _)| of == node);
+    let recorded = rows.scan_back(&FIRES, &prefix, None, limits::MAINTENANCE_ROWS_MAX)?;
+    let fired = recorded.iter().find(|((_, _, _, of), _)| of == node);
     Ok(owed
         .map(|((_, _, at, _), _)| *at)
         .max(fired.map(|((_, _, at, _), _)| *at)))
@@ -233,7 +233,9 @@ pub fn begin(
             "an earlier instance is still running".to_owned(),
             limits::PASS_PERIOD_MS,
         ),
-        other => unreachable!("a catch-up is not answered by {other:?}"),
+        other @ (Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate) => {
+            unreachable!("a catch-up is not answered by {other:?}")
+        }
     };
     let later = Owed {
         not_before: now.plus(pause),
@@ -252,8 +254,8 @@ pub fn run_ended(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
     let node = run.node.as_ref().map(ToString::to_string).unwrap_or_default();
     let key = (TENANT, run.definition.clone(), instant, node);
     let never_started = match &run.state {
-        RunState::Skipped { reason, .. } => Some(reason.as_str()),
-        RunState::Cancelled {
+        RunState::Skipped { reason, .. }
+        | RunState::Cancelled {
             started_at: None,
             reason,
             ..

@@ -255,13 +255,13 @@ pub fn resume(
     tx: &mut Tx<'_>,
     book: &Book,
     (run, step): (RunId, &StepRef),
-    rules: &maintain::Rules,
+    rules: maintain::Rules,
 ) -> Result<Resumed, Abort> {
     let both = advance::load(tx, run, step)?;
     let now = tx.now().wall;
-    match &both.1.phase {
-        StepPhase::Retrying { due, .. } if *due <= now => {}
-        _ => return Ok(Resumed::NotOurs),
+    let is_due = matches!(&both.1.phase, StepPhase::Retrying { due, .. } if *due <= now);
+    if !is_due {
+        return Ok(Resumed::NotOurs);
     }
     let header = &both.0;
     if header.node.as_ref().is_some_and(|node| *node != book.node) {
@@ -327,7 +327,7 @@ fn enter_again(
     book: &Book,
     job: &BookJob,
     both: &(Run, StepState),
-    rules: &maintain::Rules,
+    rules: maintain::Rules,
 ) -> Result<Result<(), String>, Abort> {
     let (run, step) = both;
     let Some(demand) = job.definition.main_step().slots.clone() else {
@@ -358,7 +358,7 @@ fn enter_again(
         node: run.node.clone(),
         digest: job.digest.clone(),
     };
-    match start::enter(tx, book, &entering, &demand, rules)? {
+    match start::enter(tx, book, &entering, &demand, &rules)? {
         Entered::Refused(refusal) => Ok(Err(refusal.to_string())),
         Entered::Existing(entry) => {
             advance::advance(

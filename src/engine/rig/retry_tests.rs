@@ -27,10 +27,10 @@ fn follow_up(rig: &Rig) -> Option<Millis> {
 }
 
 fn run_of(started: &Started) -> RunId {
-    match started {
-        Started::Queued { run, .. } | Started::Ready { run } => *run,
-        other => panic!("{other:?} is no run"),
+    if let Started::Queued { run, .. } | Started::Ready { run } = started {
+        return *run;
     }
+    panic!("{started:?} is no run")
 }
 
 fn step_words(rig: &Rig, run: RunId) -> String {
