@@ -60,13 +60,21 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
     Ok(())
 }
 
-/// The newest success outlives its run. A job that left the configuration has no mark to write.
+/// The newest success outlives its run, to the second: more than one a second costs no row. A job that left the
+/// configuration has no mark to write.
 fn note_success(tx: &mut Tx<'_>, job: &JobName, ended_at: Millis) -> Result<(), StoreError> {
     let key = (TENANT, job.clone());
     let Some(mark) = tx.get(&JOB_MARKS, &key)? else {
         return Ok(());
     };
-    let last_success = mark.last_success.max(Some(ended_at));
+    let second = |at: Millis| at.0.div_euclid(1_000);
+    if mark
+        .last_success
+        .is_some_and(|noted| second(noted) >= second(ended_at))
+    {
+        return Ok(());
+    }
+    let last_success = Some(ended_at);
     tx.put(&JOB_MARKS, &key, &JobMark { last_success, ..mark })
 }
 
