@@ -30,6 +30,7 @@ Exit codes: 0 good, 2 not good (with --strict: warnings are not good).";
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArguments {
     /// Configuration files, or directories of them.
