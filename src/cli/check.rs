@@ -19,8 +19,7 @@ use crate::words::time::Millis;
 
 const EXAMPLES: &str = "\
 Without PATH the configuration is found as `ductor serve` finds it. Several
-PATHs are checked one by one; a directory of `*.yaml` files is one
-configuration.
+PATHs are checked one by one; a directory of files is one configuration.
 
 Examples:
   ductor check
