@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::show::{Fit, Show, dash};
 use super::table::{Kind, Table};
 use super::times;
-use crate::config::{self, Config, Fault, Paint, Severity, Sources};
+use crate::config::{self, Config, Fault, Origin, Paint, Severity, Sources};
 use crate::daemon::{Checked, Loader, NextFire, next_fires};
 use crate::words::time::Millis;
 
@@ -24,13 +24,14 @@ configuration.
 
 Examples:
   ductor check
-  ductor check --strict config/*.yaml       for a build: warnings fail too
-  ductor check --show-origin | grep listen  who said so
+  ductor check --strict config/*.yaml   for a build: warnings fail too
+  ductor check --show-origin            who said so: a file, a flag, nobody
 
 Exit codes: 0 good, 2 not good (with --strict: warnings are not good).";
 
 /// Arguments of `check`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckArguments {
     /// Configuration files, or directories of them.
@@ -39,10 +40,27 @@ pub(super) struct CheckArguments {
     /// Fail on warnings too.
     #[arg(long)]
     strict: bool,
+    /// Also print each value in force and where it comes from.
+    #[arg(long)]
+    show_origin: bool,
+    /// Print the JSON Schema of the file, for editors.
+    #[arg(long, conflicts_with = "paths")]
+    print_schema: bool,
+    /// Print the reference page of all keys.
+    #[arg(long, conflicts_with_all = ["paths", "print_schema"], hide = true)]
+    print_reference: bool,
 }
 
 /// Checks, tells, and says 2 when something is not good.
 pub(super) fn check(arguments: &CheckArguments, show: &Show) -> Result<Exit, Failure> {
+    if arguments.print_schema {
+        show.data(&config::schema())?;
+        return Ok(Exit::Done);
+    }
+    if arguments.print_reference {
+        show.data(&config::reference())?;
+        return Ok(Exit::Done);
+    }
     let named: Vec<Option<PathBuf>> = match arguments.paths.as_slice() {
         [] => vec![None],
         paths => paths.iter().cloned().map(Some).collect(),
@@ -50,16 +68,27 @@ pub(super) fn check(arguments: &CheckArguments, show: &Show) -> Result<Exit, Fai
     let mut exit = Exit::Done;
     let mut views = Vec::new();
     for (index, named) in named.into_iter().enumerate() {
-        let (path, checked) = look(named);
+        let Seen {
+            path,
+            checked,
+            origins,
+        } = look(named, arguments.show_origin);
         if !is_good(&checked, arguments.strict) {
             exit = Exit::Usage;
         }
         if show.json {
-            views.push(view(&path, &checked, arguments.strict, show.now()));
-        } else {
-            let gap = if index == 0 { "" } else { "\n" };
-            show.data(gap)?;
-            tell(&path, &checked, arguments.strict, show)?;
+            let mut view = view(&path, &checked, arguments.strict, show.now());
+            if arguments.show_origin {
+                view["origins"] = origins.iter().map(origin_view).collect();
+            }
+            views.push(view);
+            continue;
+        }
+        show.data(if index == 0 { "" } else { "\n" })?;
+        tell(&path, &checked, arguments.strict, show)?;
+        if !origins.is_empty() {
+            show.data("\n")?;
+            show.table(&origins_table(&origins))?;
         }
     }
     if show.json {
@@ -68,22 +97,53 @@ pub(super) fn check(arguments: &CheckArguments, show: &Show) -> Result<Exit, Fai
     Ok(exit)
 }
 
-fn look(named: Option<PathBuf>) -> (PathBuf, Checked) {
-    match configuration::find(named) {
-        Ok(path) => {
-            let overrides = configuration::overrides(&ServeArguments::default());
-            let checked = Loader::new(path.clone(), overrides).check();
-            (path, checked)
-        }
+/// One configuration that was looked at.
+struct Seen {
+    path: PathBuf,
+    checked: Checked,
+    origins: Vec<Origin>,
+}
+
+fn look(named: Option<PathBuf>, show_origin: bool) -> Seen {
+    let path = match configuration::find(named) {
+        Ok(path) => path,
         Err(fault) => {
-            let nothing = Checked {
+            let checked = Checked {
                 config: None,
                 findings: vec![*fault],
                 sources: Sources::default(),
             };
-            (PathBuf::from("ductor.yaml"), nothing)
+            return Seen {
+                path: PathBuf::from("ductor.yaml"),
+                checked,
+                origins: Vec::new(),
+            };
         }
+    };
+    let loader = Loader::new(path.clone(), configuration::overrides(&ServeArguments::default()));
+    let checked = loader.check();
+    let origins = if show_origin {
+        loader.origins(&checked)
+    } else {
+        Vec::new()
+    };
+    Seen {
+        path,
+        checked,
+        origins,
     }
+}
+
+fn origins_table(origins: &[Origin]) -> Table {
+    let mut table = Table::new(&[
+        ("KEY", Kind::Whole),
+        ("VALUE", Kind::Sentence),
+        ("FROM", Kind::Whole),
+    ]);
+    for origin in origins {
+        table.row(&[origin.key.clone(), origin.value.clone(), origin.from.clone()]);
+    }
+    table
 }
 
 fn is_good(checked: &Checked, strict: bool) -> bool {
@@ -117,6 +177,7 @@ fn tell(path: &Path, checked: &Checked, strict: bool, show: &Show) -> Result<(),
             show.data(&format!("{} is good{counted}: {}.\n", path, sizes_of(config)))?;
             summary(config, show)
         }
+        Some(_) if strict => show.data(&format!("{path} is not good by --strict: {counts}.\n")),
         Some(_) => show.data(&format!("{path} is not good: {counts}.\n")),
         None => show.data(&format!("{path} cannot be used: {counts}.\n")),
     }
@@ -204,6 +265,10 @@ fn when(fire: &NextFire) -> String {
         (None, Some(_)) => "never".to_owned(),
         (None, None) => dash(),
     }
+}
+
+fn origin_view(origin: &Origin) -> Value {
+    json!({"key": origin.key, "value": origin.value, "from": origin.from})
 }
 
 fn view(path: &Path, checked: &Checked, strict: bool, now: Millis) -> Value {

@@ -30,7 +30,7 @@ const CLOCK_MIN_MS: i64 = 1_704_067_200_000;
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  ductor doctor\n  ductor doctor --store     reads the whole store, through the daemon if one runs"
+    after_help = "Examples:\n  ductor doctor\n  ductor doctor --store     reads the whole store, by the daemon if one runs"
 )]
 pub(super) struct DoctorArguments {
     /// Where the configuration and the state are.

@@ -3,22 +3,22 @@
 use super::keys::Unset::{Is, Nothing, Required};
 use super::keys::{Key, Section, Unset};
 use super::shape::Shape::{
-    Boolean, Command, Duration, Environment, Hidden, HiddenMap, Integer, ListOf, Map, Named, Number, OneOf,
-    Optional, Schedule, Size, Texts,
+    Boolean, Command, Duration, Environment, Integer, ListOf, Map, Named, Number, OneOf, Optional, Schedule,
+    Size, Texts,
 };
 use super::shape::{Shape, Text};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
-const SECOND: u64 = 1_000;
-const HOUR: u64 = 3_600 * SECOND;
-const DAY: u64 = 24 * HOUR;
+pub(super) const SECOND: u64 = 1_000;
+pub(super) const HOUR: u64 = 3_600 * SECOND;
+pub(super) const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
-const NO_END: u64 = u64::MAX;
+pub(super) const NO_END: u64 = u64::MAX;
 const COUNT_MAX: i64 = u32::MAX as i64;
 
-const fn key(word: &'static str, shape: Shape, unset: Unset, about: &'static str) -> Key {
+pub(super) const fn key(word: &'static str, shape: Shape, unset: Unset, about: &'static str) -> Key {
     Key {
         word,
         shape,
@@ -27,11 +27,11 @@ const fn key(word: &'static str, shape: Shape, unset: Unset, about: &'static str
     }
 }
 
-const fn text(word: &'static str, kind: Text, unset: Unset, about: &'static str) -> Key {
+pub(super) const fn text(word: &'static str, kind: Text, unset: Unset, about: &'static str) -> Key {
     key(word, Shape::Text(kind), unset, about)
 }
 
-const fn map(word: &'static str, section: Section, about: &'static str) -> Key {
+pub(super) const fn map(word: &'static str, section: Section, about: &'static str) -> Key {
     key(word, Map(section), Nothing, about)
 }
 
@@ -438,161 +438,6 @@ pub(super) const VERIFY: &[Key] = &[
         "The command that checks; its code 0 agrees",
     ),
     key("timeout", Duration(1, NO_END), Is("60s"), "Its time"),
-];
-
-pub(super) const ON_FAILURE: &[Key] = &[
-    map("retry", Section::Retry, "Trying again"),
-    map("report", Section::Report, "Who is told"),
-];
-
-pub(super) const HOOK: &[Key] = &[map("report", Section::Report, "Who is told")];
-
-const WEBHOOK_MAP: Shape = Map(Section::Webhook);
-const SHELL_REPORT_MAP: Shape = Map(Section::ShellReport);
-
-pub(super) const REPORT: &[Key] = &[
-    key(
-        "webhook",
-        Optional(&WEBHOOK_MAP),
-        Nothing,
-        "A request to another host; nothing drops that of `defaults`",
-    ),
-    key(
-        "shell",
-        Optional(&SHELL_REPORT_MAP),
-        Nothing,
-        "A command; nothing drops that of `defaults`",
-    ),
-];
-
-pub(super) const WEBHOOK: &[Key] = &[
-    key(
-        "url",
-        Hidden(Text::WebAddress),
-        Required,
-        "Where the request goes",
-    ),
-    key(
-        "headers",
-        HiddenMap,
-        Nothing,
-        "Headers of the request, each a text or where it is read",
-    ),
-    map(
-        "secret",
-        Section::HiddenSecret,
-        "Where the secret is read that signs it",
-    ),
-    text(
-        "body",
-        Text::Template,
-        Nothing,
-        "The text of the request, with fields like `${reason}`; the whole report as JSON when absent",
-    ),
-];
-
-pub(super) const SHELL_REPORT: &[Key] = &[
-    key(
-        "command",
-        Command,
-        Required,
-        "What is run, with `DUCTOR_REPORT_` variables and the report as JSON on standard input",
-    ),
-    text(
-        "shell",
-        Text::Shell,
-        Nothing,
-        "The shell of a command that is text; the job's when absent",
-    ),
-    key("timeout", Duration(1, HOUR), Is("60s"), "Its time"),
-];
-
-pub(super) const HIDDEN_TEXT: &[Key] = &[
-    text(
-        "value",
-        Text::Replaced,
-        Nothing,
-        "The text itself; one of the three is given",
-    ),
-    text("fromFile", Text::Path, Nothing, "The file that holds it"),
-    text(
-        "fromEnvVar",
-        Text::Variable,
-        Nothing,
-        "The daemon's variable that holds it",
-    ),
-];
-
-pub(super) const HIDDEN_SECRET: &[Key] = &[
-    text(
-        "fromFile",
-        Text::Path,
-        Nothing,
-        "The file that holds it; this or `fromEnvVar`",
-    ),
-    text(
-        "fromEnvVar",
-        Text::Variable,
-        Nothing,
-        "The daemon's variable that holds it",
-    ),
-];
-
-const LIMIT: Shape = Duration(1, NO_END);
-
-pub(super) const SLA: &[Key] = &[
-    key(
-        "maxTimeSinceSuccess",
-        Optional(&LIMIT),
-        Nothing,
-        "The longest time without a success",
-    ),
-    key(
-        "maxTimeSinceSuccessSeconds",
-        Optional(&LIMIT),
-        Nothing,
-        "Another spelling of `maxTimeSinceSuccess`",
-    ),
-    key(
-        "lateAfter",
-        Optional(&LIMIT),
-        Nothing,
-        "How late after its fire a run may begin",
-    ),
-    key(
-        "lateAfterSeconds",
-        Optional(&LIMIT),
-        Nothing,
-        "Another spelling of `lateAfter`",
-    ),
-    key(
-        "maxRuntime",
-        Optional(&LIMIT),
-        Nothing,
-        "The longest run; it is told, not ended",
-    ),
-    key(
-        "maxRuntimeSeconds",
-        Optional(&LIMIT),
-        Nothing,
-        "Another spelling of `maxRuntime`",
-    ),
-];
-
-pub(super) const NOTIFY: &[Key] = &[map(
-    "heartbeat",
-    Section::Heartbeat,
-    "A request at each interval while the daemon is well",
-)];
-
-pub(super) const HEARTBEAT: &[Key] = &[
-    key(
-        "url",
-        Hidden(Text::WebAddress),
-        Required,
-        "Where the request goes",
-    ),
-    key("every", Duration(SECOND, DAY), Is("60s"), "How often"),
 ];
 
 pub(super) const CRONTAB: &[Key] = &[

@@ -9,6 +9,7 @@ use Section::{
 };
 
 use super::key_table as table;
+use super::key_table_reports as reports;
 use super::shape::Shape;
 
 /// One key of the file: what the reader, the schema and the reference page know of it.
@@ -198,17 +199,17 @@ impl Section {
             ResourceLimits => table::RESOURCE_LIMITS,
             Self::FailsWhen => table::FAILS_WHEN,
             Self::Verify => table::VERIFY,
-            OnFailure => table::ON_FAILURE,
-            Self::OnPermanentFailure | Self::OnSuccess | Self::OnLate => table::HOOK,
+            OnFailure => reports::ON_FAILURE,
+            Self::OnPermanentFailure | Self::OnSuccess | Self::OnLate => reports::HOOK,
             Self::Retry => table::RETRY,
-            Report => table::REPORT,
-            Webhook => table::WEBHOOK,
-            Self::ShellReport => table::SHELL_REPORT,
-            Self::HiddenText => table::HIDDEN_TEXT,
-            Self::HiddenSecret => table::HIDDEN_SECRET,
-            Self::Sla => table::SLA,
-            Notify => table::NOTIFY,
-            Self::Heartbeat => table::HEARTBEAT,
+            Report => reports::REPORT,
+            Webhook => reports::WEBHOOK,
+            Self::ShellReport => reports::SHELL_REPORT,
+            Self::HiddenText => reports::HIDDEN_TEXT,
+            Self::HiddenSecret => reports::HIDDEN_SECRET,
+            Self::Sla => reports::SLA,
+            Notify => reports::NOTIFY,
+            Self::Heartbeat => reports::HEARTBEAT,
             Retention => table::RETENTION,
             RetentionLogs => table::RETENTION_LOGS,
             Self::Shutdown => table::SHUTDOWN,

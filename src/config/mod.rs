@@ -28,6 +28,7 @@ mod job_layer;
 mod job_policy;
 mod jobs;
 mod key_table;
+mod key_table_reports;
 mod keys;
 mod load;
 mod model;
