@@ -161,7 +161,7 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
 }
 
 /// Endpoints without a prefix, whose refusals have the member `error`.
-fn is_plain(path: &str) -> bool {
+pub(super) fn is_plain(path: &str) -> bool {
     ["/jobs", "/pools"].iter().any(|head| path.starts_with(head))
 }
 

@@ -36,6 +36,7 @@ mod slots;
 mod start;
 mod status;
 mod store_check;
+mod stream;
 mod tail;
 mod version;
 mod why;
@@ -56,6 +57,8 @@ mod run_tests;
 mod schedule_tests;
 #[cfg(test)]
 mod slot_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod system_tests;
 

@@ -139,9 +139,9 @@ fn describe(operation: &Operation, examples: &Value, components: &mut Components
 pub(super) fn refusals(operation: &Operation) -> Vec<u16> {
     let mut statuses = vec![403, 421, 500, 503, 504];
     if operation.path.contains('{') {
-        statuses.extend([400, 404]);
+        statuses.push(404);
     }
-    if !operation.query.is_empty() {
+    if !operation.query.is_empty() || operation.scope != "open" {
         statuses.push(400);
     }
     if operation.method != "get" {

@@ -171,6 +171,8 @@ fn sample(param: &Param) -> &'static str {
     match (param.name, param.kind) {
         ("offset", _) => "0",
         ("at" | "from", _) => "2025-11-29T18:00:00Z",
+        ("topics", _) => "runs,slots",
+        ("after", _) => "1.0",
         ("expression", _) => "30 2 * * *",
         ("pagination.cursor", _) => "",
         (_, Kind::Integer) => "1",
@@ -187,6 +189,10 @@ async fn every_documented_path_answers_as_described() {
     let document = openapi::document();
     for operation in page().operations {
         let (stage, id) = (stage().await, operation.id);
+        if id == "followChanges" {
+            // It ends with the daemon only.
+            stage.face.app.stop.cancel();
+        }
         let answer = stage.send(&operation, "").await;
         let found = operation
             .successes
@@ -218,7 +224,7 @@ async fn every_documented_path_answers_as_described() {
                 "{id} {query}: {status}"
             );
         }
-        if !operation.query.is_empty() {
+        if !operation.query.is_empty() || !["open", "metrics:read"].contains(&operation.scope) {
             let unknown = stage.send(&operation, "nonsense=1").await;
             assert_eq!(unknown.status, 400, "{id}");
         }

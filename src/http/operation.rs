@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
+use axum::extract::Request;
 use axum::handler::Handler;
-use axum::routing::{get, post};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::app::App;
 use super::job_list::snake;
 use super::param::Param;
+use super::{front, input};
 
 /// The named shapes of a document.
 pub(super) type Components = BTreeMap<String, Value>;
@@ -130,33 +134,53 @@ impl Page {
 
     /// Adds a route that changes nothing.
     #[must_use]
-    pub(super) fn get<H, T>(mut self, path: &'static str, handler: H, operation: Operation) -> Page
+    pub(super) fn get<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
     where
         H: Handler<T, App>,
         T: 'static,
     {
-        self.router = self.router.route(&inner(path), get(handler));
-        self.add("get", path, operation)
+        self.add("get", get(handler), path, operation)
     }
 
     /// Adds a route that changes something.
     #[must_use]
-    pub(super) fn post<H, T>(mut self, path: &'static str, handler: H, operation: Operation) -> Page
+    pub(super) fn post<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
     where
         H: Handler<T, App>,
         T: 'static,
     {
-        self.router = self.router.route(&inner(path), post(handler));
-        self.add("post", path, operation)
+        self.add("post", post(handler), path, operation)
     }
 
-    fn add(mut self, method: &'static str, path: &'static str, operation: Operation) -> Page {
+    fn add(
+        mut self,
+        method: &'static str,
+        route: MethodRouter<App>,
+        path: &'static str,
+        operation: Operation,
+    ) -> Page {
+        // What knows no parameters would pass over a misspelt wish; probes and scrapers may send what they like.
+        let lenient = !operation.query.is_empty() || ["open", "metrics:read"].contains(&operation.scope);
+        let route = if lenient {
+            route
+        } else {
+            route.layer(from_fn(without_query))
+        };
+        self.router = self.router.route(&inner(path), route);
         self.operations.push(Operation {
             method,
             path,
             ..operation
         });
         self
+    }
+}
+
+async fn without_query(request: Request, next: Next) -> Response {
+    match input::query(request.uri(), input::NOTHING) {
+        Ok(_) => next.run(request).await,
+        Err(problem) if front::is_plain(request.uri().path()) => problem.with_sentence().into_response(),
+        Err(problem) => problem.into_response(),
     }
 }
 

@@ -15,7 +15,7 @@ use super::operation::{
 use super::paging::PARAMS;
 use super::{
     config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
-    run_list, runs, schedules, slots, start, status, store_check, tail, why,
+    run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -117,6 +117,8 @@ fn the_daemon(page: Page) -> Page {
             query(&PARAMS), shows(page_of::<nodes::NodeView>);
         get "/api/store/check", store_check::run, checkStore, "system:read", "Checks every row and index of the store.",
             shows(data::<store_check::CheckView>);
+        get "/api/stream", stream::follow, followChanges, "event:read", "What each commit changes, as it happens.",
+            query(&stream::QUERY), sends("text/event-stream"), refuses(&[429]);
         get "/api/openapi.json", openapi::show, showApi, "open", "This document.", shows(any_object), versioned();
         get "/livez", health::live, isLive, "open", "200 while the loops turn.", shows(plain::<health::Standing>);
         get "/readyz", health::ready, isReady, "open", "200 when work can be accepted and done.",

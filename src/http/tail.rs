@@ -20,6 +20,7 @@ use super::error::Problem;
 use super::input;
 use super::logs::{self, Log, LogPath};
 use super::param::{Kind, Param};
+use crate::words::limits;
 
 /// Bytes of one event.
 const PIECE_MAX: u64 = 64 << 10;
@@ -27,8 +28,6 @@ const PIECE_MAX: u64 = 64 << 10;
 const LOOK: Duration = Duration::from_millis(500);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_secs(2);
-/// Streams open at one time: each holds a connection and a file look twice a second.
-const STREAMS_MAX: usize = 32;
 
 #[derive(Debug, Serialize)]
 struct Piece {
@@ -37,13 +36,20 @@ struct Piece {
 }
 
 /// An open stream, counted until it is dropped.
-struct Seat(Arc<AtomicUsize>);
+pub(super) struct Seat(Arc<AtomicUsize>);
 
 impl Seat {
-    fn take(taken: &Arc<AtomicUsize>) -> Option<Seat> {
+    pub(super) fn take(taken: &Arc<AtomicUsize>) -> Result<Seat, Problem> {
         let seat = Seat(Arc::clone(taken));
         // The seat exists first: a refusal gives it back by dropping it.
-        (taken.fetch_add(1, Ordering::SeqCst) < STREAMS_MAX).then_some(seat)
+        if taken.fetch_add(1, Ordering::SeqCst) < limits::STREAMS_MAX {
+            return Ok(seat);
+        }
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        Err(Problem::new(
+            status,
+            format!("{} streams are open already", limits::STREAMS_MAX),
+        ))
     }
 }
 
@@ -97,13 +103,7 @@ pub(super) async fn follow(
     let log = logs::find(&app, path, &pairs).await?;
     let offset = resumed.map_or(asked, |offset| i64::try_from(offset).unwrap_or(i64::MAX));
     let at = logs::piece(&app, &log, offset, 0).await?.start;
-    let too_many = || {
-        Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            format!("{STREAMS_MAX} streams are open already"),
-        )
-    };
-    let seat = Seat::take(&app.streams).ok_or_else(too_many)?;
+    let seat = Seat::take(&app.streams)?;
     let size = app.engine.live.get(log.fence).map(|live| live.log_size);
     let follower = Follower {
         app,

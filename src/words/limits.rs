@@ -145,3 +145,5 @@ pub const LATENESS_PERIOD_MS: u64 = 15_000;
 pub const LATENESS_RUNS_MAX: usize = 50;
 /// A loop that has not turned for this long does not answer: no heartbeat is sent.
 pub const PULSE_LOST_MS: u64 = 30_000;
+/// Event streams open at one time: each holds a connection and wakes with each commit.
+pub const STREAMS_MAX: usize = 32;

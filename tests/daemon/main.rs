@@ -16,6 +16,7 @@ mod examples;
 mod export;
 mod faults;
 mod matrix;
+mod observed;
 mod queues;
 mod readme;
 mod reload;
