@@ -139,7 +139,7 @@ pub(super) async fn follow(
     let seat = Seat::take(&app.streams)?;
     // Before the newest number is read, so that no commit falls between the two.
     let commits = app.engine.store.watch_sequence();
-    let newest = app.engine.read(|tx| newest(tx)).await?;
+    let newest = app.engine.read(newest).await?;
     let follower = Follower {
         app,
         heads,
