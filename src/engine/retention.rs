@@ -1,17 +1,43 @@
 //! Retention: what has ended goes after a while, in slices that never hold the writer for long.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::changes::retire::{self, Keep};
+use super::changes::retire::{self, Keep, KeepLogs};
 use super::core::Engine;
-use crate::store::{logs, runs};
+use crate::store::{Store, StoreError, logs, runs};
+use crate::words::time::Millis;
 
 /// How often it looks when there is nothing to do.
 const PERIOD: Duration = Duration::from_secs(60);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(50);
+
+/// The ids of runs rise with time, so their order is the order of age.
+fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<(), StoreError> {
+    let mut runs_with_logs = logs::runs_with_logs(folder)?;
+    runs_with_logs.sort_unstable();
+    let mut sized = Vec::with_capacity(runs_with_logs.len());
+    for run in runs_with_logs {
+        // Retiring a run removes its folder too.
+        sized.push((run, logs::bytes_of(folder, run).unwrap_or(0)));
+    }
+    let mut total: u64 = sized.iter().map(|(_, bytes)| bytes).sum();
+    for (run, bytes) in sized {
+        let header = store.read(|tx| runs::by_id(tx, run))?;
+        let Some(ended_at) = header.and_then(|run| run.state.ended_at()) else {
+            continue;
+        };
+        let is_old = now.since(ended_at) > keep.age_ms;
+        if is_old || keep.bytes.is_some_and(|most| total > most) {
+            logs::forget(folder, run)?;
+            total -= bytes;
+        }
+    }
+    Ok(())
+}
 
 /// The loop.
 #[derive(Debug)]
@@ -27,17 +53,39 @@ impl Retention {
     }
 
     /// Works until the daemon stops.
-    pub async fn run(self) {
+    pub async fn run(mut self) {
         self.remove_orphan_logs().await;
         while !self.engine.is_stopping() {
-            match self.slice().await {
-                Ok(true) => tokio::time::sleep(BREATH).await,
-                Ok(false) => tokio::time::sleep(PERIOD).await,
-                Err(error) => {
-                    tracing::warn!(cause = %error, "retention could not work");
-                    tokio::time::sleep(PERIOD).await;
+            let worked = match self.slice().await {
+                Ok(true) => {
+                    tokio::time::sleep(BREATH).await;
+                    continue;
                 }
+                Ok(false) => self.trim_logs().await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = worked {
+                tracing::warn!(cause = %error, "retention could not work");
             }
+            // Lowered limits act on what is there already, and at once.
+            tokio::select! {
+                () = tokio::time::sleep(PERIOD) => {}
+                Ok(()) = self.keep.changed() => {}
+            }
+        }
+    }
+
+    /// Removes logs of ended runs that are too old, and the oldest ones while all logs together are too large.
+    pub async fn trim_logs(&self) -> Result<(), String> {
+        let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
+        if keep.logs.bytes.is_none() && keep.logs.age_ms >= keep.age_ms {
+            return Ok(());
+        }
+        let (folder, store) = (self.engine.directory.logs(), self.engine.store.clone());
+        let trimmed = tokio::task::spawn_blocking(move || trim(&folder, &store, keep.logs, now));
+        match trimmed.await {
+            Ok(done) => done.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
 

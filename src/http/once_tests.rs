@@ -16,7 +16,7 @@ use super::error::Problem;
 use super::fixture::{ADDRESS, Answer, Face};
 use super::front;
 use crate::domain::workflow::attempt::Outcome;
-use crate::engine::changes::retire::{self, Keep};
+use crate::engine::changes::retire::{self, Keep, KeepLogs};
 use crate::os::failpoint::Fault;
 use crate::store::Rows;
 use crate::store::tables::REMEMBERED;
@@ -177,6 +177,7 @@ async fn a_key_is_forgotten_after_a_day() {
     let keep = Keep {
         runs: 10,
         age_ms: limits::IDEMPOTENCY_AGE_MS,
+        logs: KeepLogs::NO_LIMIT,
     };
     let sweep = async || face.change(move |tx| retire::sweep(tx, keep)).await;
     face.clock.advance(limits::IDEMPOTENCY_AGE_MS - 1_000);

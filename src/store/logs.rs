@@ -58,6 +58,15 @@ pub fn forget(logs: &Path, run: RunId) -> Result<(), StoreError> {
     }
 }
 
+/// Bytes of all logs of a run.
+pub fn bytes_of(logs: &Path, run: RunId) -> Result<u64, StoreError> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(logs.join(run.to_string()))? {
+        bytes += entry?.metadata()?.len();
+    }
+    Ok(bytes)
+}
+
 /// Runs that have a log folder.
 pub fn runs_with_logs(logs: &Path) -> Result<Vec<RunId>, StoreError> {
     let mut runs = Vec::new();

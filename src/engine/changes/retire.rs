@@ -19,6 +19,25 @@ pub struct Keep {
     pub runs: u32,
     /// Age of an ended run in milliseconds.
     pub age_ms: u64,
+    /// What is kept of the logs of ended runs.
+    pub logs: KeepLogs,
+}
+
+/// What is kept of the logs of ended runs. Their runs stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepLogs {
+    /// Age in milliseconds, from the end of the run.
+    pub age_ms: u64,
+    /// Bytes of all logs together; the oldest go first. `None`: without a limit.
+    pub bytes: Option<u64>,
+}
+
+impl KeepLogs {
+    /// Logs go with their runs.
+    pub const NO_LIMIT: KeepLogs = KeepLogs {
+        age_ms: u64::MAX,
+        bytes: None,
+    };
 }
 
 /// Runs that one slice removes: a slice must not hold the writer for more than 50 ms.

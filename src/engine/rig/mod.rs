@@ -16,5 +16,6 @@ mod lease_tests;
 mod model_tests;
 mod queue_tests;
 mod report_tests;
+mod retention_tests;
 mod retry_tests;
 mod schedule_tests;

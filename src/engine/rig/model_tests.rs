@@ -183,6 +183,7 @@ impl World<'_> {
                 let keep = retire::Keep {
                     runs: 3,
                     age_ms: 3_600_000,
+                    logs: retire::KeepLogs::NO_LIMIT,
                 };
                 let now = self.rig.wall();
                 let due = self.rig.read(|tx| retire::due(tx, keep, now));
