@@ -289,7 +289,7 @@ pub fn run_ended(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The job has left the configuration: what it owed is skipped, and a job of that name begins anew.
+/// The job has left the configuration, or fires no more: what it owed is skipped, and a job of that name begins anew.
 pub fn forget(tx: &mut Tx<'_>, job: &JobName) -> Result<(), StoreError> {
     for (key, owed) in tx.scan(&OWED, &(TENANT, job.clone()), None, usize::MAX)? {
         tx.remove(&OWED, &key)?;

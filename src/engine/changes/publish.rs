@@ -23,6 +23,10 @@ pub fn publish(
 ) -> Result<BTreeMap<JobName, u32>, Abort> {
     let mut versions = BTreeMap::new();
     for definition in definitions {
+        if !definition.enabled || definition.schedule.is_none() {
+            // What is not fired now owes nothing, also when it is fired again one day.
+            catch_up::forget(tx, &definition.name)?;
+        }
         versions.insert(definition.name.clone(), publish_one(tx, definition)?);
         report::publish(tx, definition)?;
     }

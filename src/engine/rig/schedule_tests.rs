@@ -196,6 +196,24 @@ fn a_job_that_was_never_seen_has_missed_nothing() {
 }
 
 #[test]
+fn what_was_due_while_the_job_was_disabled_owes_nothing() {
+    let rig = Rig::new(&[], &[each_minute(OnMissed::RunAll)]);
+    let mut scheduler = begun(&rig);
+    rig.clock().advance(MINUTE);
+    tick(&rig, &mut scheduler);
+    let mut disabled = each_minute(OnMissed::RunAll);
+    disabled.0.enabled = false;
+    for off in [disabled, job("a")] {
+        rig.publish(&[off]);
+        rig.clock().advance(60 * MINUTE);
+        tick(&rig, &mut scheduler);
+        rig.publish(&[each_minute(OnMissed::RunAll)]);
+        tick(&rig, &mut scheduler);
+        assert_eq!((owed(&rig), fires(&rig, "a")), (0, vec!["60 run".to_owned()]));
+    }
+}
+
+#[test]
 fn what_was_due_while_the_job_was_paused_owes_nothing() {
     let rig = Rig::new(&[], &[each_minute(OnMissed::RunAll)]);
     drop(begun(&rig));
