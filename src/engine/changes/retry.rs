@@ -358,32 +358,17 @@ fn enter_again(
         node: run.node.clone(),
         digest: job.digest.clone(),
     };
-    match start::enter(tx, book, &entering, &demand, &rules)? {
-        Entered::Refused(refusal) => Ok(Err(refusal.to_string())),
-        Entered::Existing(entry) => {
-            advance::advance(
-                tx,
-                both,
-                &Fact::Again {
-                    entry: Some(entry.seq),
-                },
-                None,
-            )?;
-            Ok(Ok(()))
-        }
-        Entered::Admitted(entry) => {
-            advance::advance(
-                tx,
-                both,
-                &Fact::Again {
-                    entry: Some(entry.seq),
-                },
-                None,
-            )?;
-            entries::insert(tx, &entry)?;
-            Ok(Ok(()))
-        }
+    let (entry, is_new) = match start::enter(tx, book, &entering, &demand, &rules)? {
+        Entered::Refused(refusal) => return Ok(Err(refusal.to_string())),
+        Entered::Existing(entry) => (entry, false),
+        Entered::Admitted(entry) => (entry, true),
+    };
+    let seq = Some(entry.seq);
+    advance::advance(tx, both, &Fact::Again { entry: seq }, None)?;
+    if is_new {
+        entries::insert(tx, &entry)?;
     }
+    Ok(Ok(()))
 }
 
 /// The attempt number stays; it is looked at again after its own delay, a second at least.
