@@ -24,7 +24,7 @@ jobs:
     executionTimeout: 1
     killTimeout: 1
   - name: patient
-    command: trap 'echo asked; exit 7' TERM; echo begun; sleep 60 & wait
+    command: trap 'echo asked; exit 7' TERM; echo begun; while true; do sleep 0.1; done
 "#;
 
 fn job_run(place: &Place, name: &str) -> Answered {
