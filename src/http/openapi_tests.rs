@@ -177,6 +177,8 @@ fn sample(param: &Param) -> &'static str {
         ("pagination.cursor", _) => "",
         (_, Kind::Integer) => "1",
         (_, Kind::Flag) => "true",
+        (_, Kind::Moment) => "1h",
+        (_, Kind::Filter) => "state:pending%20since:1h",
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",
         (_, Kind::OneOf(words)) => words[0],
         (_, Kind::Zone) => "Europe/London",

@@ -4,5 +4,6 @@
 
 pub mod attempt;
 pub mod definition;
+pub mod filter;
 pub mod run;
 pub mod tick;
