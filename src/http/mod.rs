@@ -28,6 +28,7 @@ mod param;
 mod pauses;
 mod retries;
 mod router;
+mod run_again;
 mod run_list;
 mod runs;
 mod schedules;
@@ -51,6 +52,10 @@ mod metrics_tests;
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod run_again_tests;
+#[cfg(test)]
+mod run_list_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

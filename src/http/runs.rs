@@ -44,6 +44,8 @@ pub(super) struct RunView {
     state: &'static str,
     reason: Option<String>,
     trigger: TriggerView,
+    /// The run that this one repeats.
+    rerun_of: Option<String>,
     node: Option<String>,
     created_at: String,
     started_at: Option<String>,
@@ -77,11 +79,12 @@ impl RunView {
             version: run.version,
             state: run.state.word(),
             reason: run.state.reason().map(str::to_owned),
+            rerun_of: run.trigger.rerun_of().map(|of| of.to_string()),
             trigger: match &run.trigger {
                 Trigger::Schedule { instant } => TriggerView::Schedule {
                     scheduled_at: instant.to_string(),
                 },
-                Trigger::Manual { principal } => TriggerView::Manual {
+                Trigger::Manual { principal } | Trigger::Rerun { principal, .. } => TriggerView::Manual {
                     principal: principal.clone(),
                 },
                 Trigger::CatchUp { instant } => TriggerView::CatchUp {

@@ -357,7 +357,7 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
         attempt: 1,
         kind: match wish.trigger {
             Trigger::Schedule { .. } => EntryKind::Scheduled,
-            Trigger::Manual { .. } => EntryKind::Manual,
+            Trigger::Manual { .. } | Trigger::Rerun { .. } => EntryKind::Manual,
             Trigger::CatchUp { .. } => EntryKind::CatchUp,
             Trigger::Boot { .. } => EntryKind::Boot,
         },
