@@ -29,6 +29,7 @@ mod pauses;
 mod retries;
 mod router;
 mod run_again;
+mod run_bulk;
 mod run_list;
 mod runs;
 mod schedules;
@@ -54,6 +55,8 @@ mod once_tests;
 mod openapi_tests;
 #[cfg(test)]
 mod run_again_tests;
+#[cfg(test)]
+mod run_bulk_tests;
 #[cfg(test)]
 mod run_list_tests;
 #[cfg(test)]

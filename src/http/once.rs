@@ -187,6 +187,11 @@ impl<S: Sync> FromRequestParts<S> for Once {
 }
 
 impl Once {
+    /// What the request is remembered by.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
     /// Takes `expected_version` of the body, the other way to say `If-Match`; 0 expects nothing.
     pub(super) fn expecting(self, body: &[u8]) -> Result<Once, Problem> {
         let (fields, faults) = input::object(body, &FIELDS)?;

@@ -163,7 +163,11 @@ impl Stage {
         query.extend((!more.is_empty()).then(|| more.to_owned()));
         let path = format!("{}?{}", self.filled(operation), query.join("&"));
         let fields = operation.fields.iter().filter(|field| field.required);
-        let fields = fields.map(|field| (field.name.to_owned(), Value::from(sample(field))));
+        let value = |field: &Param| match field.kind {
+            Kind::Flag => Value::Bool(true),
+            _ => Value::from(sample(field)),
+        };
+        let fields = fields.map(|field| (field.name.to_owned(), value(field)));
         let body = Value::from(fields.collect::<Map<_, _>>()).to_string();
         let method = operation.method.to_ascii_uppercase();
         let (headers, body) = match operation.method {
@@ -185,6 +189,7 @@ fn sample(param: &Param) -> &'static str {
         ("pagination.cursor", _) => "",
         (_, Kind::Integer) => "1",
         (_, Kind::Flag) => "true",
+        (_, Kind::Matching) => "job:nobody",
         (_, Kind::Moment) => "1h",
         (_, Kind::Filter) => "state:pending%20since:1h",
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Moment,
     /// Terms like `state:failed since:1h`.
     Filter,
+    /// The same, or an object of filters.
+    Matching,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }

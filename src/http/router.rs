@@ -15,7 +15,7 @@ use super::operation::{
 use super::paging::PARAMS;
 use super::{
     config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
-    run_again, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    run_again, run_bulk, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -94,6 +94,10 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(plain::<slots::CancelledEntry>);
         get "/api/runs", run_list::list, listRuns, "run:read", "Runs by pages, newest first.",
             query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
+        post "/api/runs:cancel_matching", run_bulk::cancel, cancelMatchingRuns, "run:write", "Cancels all runs that match, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
+        post "/api/runs:retry_matching", run_bulk::retry, retryMatchingRuns, "run:write", "Tries all runs that match again, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
         get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
             shows(data::<runs::RunDetail>), versioned();
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",

@@ -104,12 +104,9 @@ pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Res
         rerun_of: wish.rerun_of,
     };
     let told = desk::start_job(&app.engine, wish, asked).await?;
-    once::respond(told, |started| match started {
-        Started::Refused(refusal) => refused(&refusal),
-        Started::StillRunning => {
-            let sentence = format!("job '{name}' is still running and its concurrencyPolicy is Forbid");
-            Problem::forbidden_by_state(sentence)
-        }
+    once::respond(told, |started| match &started {
+        Started::Refused(refusal) => refused(refusal),
+        Started::StillRunning => Problem::forbidden_by_state(started.refusal(&name).unwrap_or_default()),
         Started::Queued { .. } | Started::Ready { .. } => unreachable!("an accepted start has an answer"),
         Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => {
             unreachable!("a start by hand has no due moment")
