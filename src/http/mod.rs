@@ -16,6 +16,7 @@ mod health;
 mod input;
 mod job_list;
 mod jobs;
+mod log_search;
 mod logs;
 mod metrics;
 mod nodes;
@@ -47,6 +48,8 @@ mod why;
 mod fixture;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]

@@ -14,8 +14,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
-    run_again, run_bulk, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    config, fires, front, health, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, pauses,
+    retries, run_again, run_bulk, run_list, runs, schedules, slots, start, status, store_check, stream, tail,
+    why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -110,6 +111,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
             query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
+        get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/search", log_search::search, searchLog, "run:read",
+            "Where a text stands in a log.", query(&log_search::QUERY), shows(data::<log_search::LogSearch>);
     }
 }
 
