@@ -24,7 +24,7 @@ pub(super) async fn perform(
     let show = &session.show;
     let filter = Filter::read(filter, show.face(), show.now()).and_then(|filter| filter.narrowed(wish));
     let filter = filter.map_err(|error| Failure::Usage(format!("--where: {error}")))?;
-    let (words, path) = match wish {
+    let (words, path): (&'static Words, _) = match wish {
         BulkWish::Cancel => (&CANCEL, ["api", "runs:cancel_matching"]),
         BulkWish::Retry => (&RETRY, ["api", "runs:retry_matching"]),
     };
@@ -46,7 +46,7 @@ pub(super) async fn perform(
             show.fitting(|fit| table(preview, fit))?;
             show.note(&plan(words, preview, count));
         }
-        ask(words.imperative, count).await?;
+        ask(words, count).await?;
     }
     body["preview"] = Value::Bool(false);
     body["expected_count"] = Value::from(count);
@@ -69,17 +69,20 @@ pub(super) async fn perform(
 
 /// How it is called.
 #[derive(Debug)]
-struct Words {
+pub(super) struct Words {
     imperative: &'static str,
+    gerund: &'static str,
     none: &'static str,
 }
 
-const CANCEL: Words = Words {
+pub(super) const CANCEL: Words = Words {
     imperative: "Cancel",
+    gerund: "cancelling",
     none: "No run that waits or runs is like that.",
 };
 const RETRY: Words = Words {
     imperative: "Retry",
+    gerund: "retrying",
     none: "No run that failed, was cancelled or waits for its next attempt is like that.",
 };
 
@@ -122,7 +125,7 @@ fn plan(words: &Words, preview: &Value, count: i64) -> String {
         lines.push(format!("and {} more", count - shown));
     }
     let number = |name: &str| fields::number(preview, &[name]).unwrap_or_default();
-    if words.imperative == RETRY.imperative {
+    if words.gerund == RETRY.gerund {
         let (retry, rerun) = (number("retry"), number("rerun"));
         let attempts = counted(
             retry,
@@ -184,25 +187,25 @@ fn tell(show: &Show, done: &Value) -> Result<(), Failure> {
 }
 
 /// Asks whether it is meant; without a terminal nobody can be asked.
-pub(super) async fn ask(imperative: &'static str, count: i64) -> Result<(), Failure> {
+pub(super) async fn ask(words: &'static Words, count: i64) -> Result<(), Failure> {
     // Not on the thread that hears Ctrl-C.
-    let asked = tokio::task::spawn_blocking(move || confirm(imperative, count)).await;
+    let asked = tokio::task::spawn_blocking(move || confirm(words, count)).await;
     asked.map_err(|error| Failure::Negative(error.to_string()))?
 }
 
-fn confirm(imperative: &str, count: i64) -> Result<(), Failure> {
+fn confirm(words: &Words, count: i64) -> Result<(), Failure> {
     let what = if count == 1 {
         "this run".to_owned()
     } else {
         format!("these {count} runs")
     };
     if !std::io::stdin().is_terminal() {
-        let verb = imperative.to_lowercase();
         return Err(Failure::Usage(format!(
-            "to {verb} {what} needs --yes where nobody can be asked"
+            "{} {what} needs --yes where nobody can be asked",
+            words.gerund
         )));
     }
-    write_stderr(format!("{imperative} {what}? [y/N] ").as_bytes());
+    write_stderr(format!("{} {what}? [y/N] ", words.imperative).as_bytes());
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).ok();
     if matches!(answer.trim(), "y" | "Y" | "yes") {

@@ -39,7 +39,7 @@ pub(super) async fn cancel(session: &Session, arguments: &CancelArguments) -> Re
     }
     if !arguments.yes {
         let count = i64::try_from(arguments.ids.len()).unwrap_or(i64::MAX);
-        run_bulk::ask("Cancel", count).await?;
+        run_bulk::ask(&run_bulk::CANCEL, count).await?;
     }
     cancel_each(session, &arguments.ids).await
 }
