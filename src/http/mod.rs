@@ -2,8 +2,8 @@
 //!
 //! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
 //! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
-//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. Not here: the pages of the
-//! dashboard, keys and scopes.
+//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. The dashboard is one page with its
+//! files (`pages`). Not here: keys and scopes.
 
 mod app;
 mod calendar;
@@ -23,6 +23,7 @@ mod once;
 mod openapi;
 mod operation;
 mod origin;
+mod pages;
 mod paging;
 mod param;
 mod pauses;

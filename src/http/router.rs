@@ -6,6 +6,7 @@
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
 
 use super::app::App;
 use super::error::Problem;
@@ -14,8 +15,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
-    run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pages, pauses,
+    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -134,6 +135,10 @@ fn the_daemon(page: Page) -> Page {
 pub fn router(app: App) -> Router {
     let routes = page()
         .router
+        .route("/", get(pages::page))
+        .route("/ui", get(pages::page))
+        .route("/ui/{*page}", get(pages::page))
+        .route("/web/{*file}", get(pages::file))
         .route_layer(from_fn(front::note_route))
         .fallback(async || Problem::not_found("there is nothing at this path"))
         .method_not_allowed_fallback(async || {

@@ -1,0 +1,123 @@
+// Asking before something is done: what it will do, a reason where one is wanted, and the same as a command.
+import { html, signal, useEffect, useRef, useState } from "../lib/dom.js";
+import { act, freshKey } from "../lib/api.js";
+import { asCli, asCurl } from "../lib/clip.js";
+import { refresh } from "../lib/store.js";
+import { CopyButton, Fault } from "./parts.js";
+import { say } from "./toast.js";
+
+/**
+ * @typedef {{name: string, label: string, type?: "text" | "choice" | "moment", choices?: [string, string][], value?: string,
+ *   hint?: string, required?: boolean}} Field
+ * @typedef {{
+ *   title: string,
+ *   will: any,
+ *   verb: string,
+ *   danger?: boolean,
+ *   fields?: Field[],
+ *   request: (values: Record<string, string>) => {method: string, path: string, body?: unknown, ifMatch?: string},
+ *   cli?: (values: Record<string, string>) => string[],
+ *   done?: (answer: any) => any,
+ * }} Wish
+ */
+
+/** @type {{value: Wish | undefined}} */
+const asked = signal(undefined);
+let before;
+
+/** @param {Wish} wish */
+export function ask(wish) {
+  before = document.activeElement;
+  asked.value = wish;
+}
+
+function close() {
+  asked.value = undefined;
+  // The control that asked may have gone with what it acted on.
+  if (before instanceof HTMLElement && before.isConnected) before.focus();
+  else document.querySelector("main")?.focus();
+}
+
+/** A modal that opens when it is made and closes with Escape. @param {{label: string, className?: string, onClose: () => void, children?: any}} props */
+export function Modal({ label, className = "", onClose, children }) {
+  const element = useRef(null);
+  useEffect(() => {
+    const dialog = element.current;
+    if (dialog && !dialog.open) dialog.showModal();
+  }, []);
+  const onCancel = (event) => {
+    event.preventDefault();
+    onClose();
+  };
+  const onClick = (event) => {
+    if (event.target === element.current) onClose();
+  };
+  return html`<dialog ref=${element} class=${className} aria-label=${label} onCancel=${onCancel} onMouseDown=${onClick}>${children}</dialog>`;
+}
+
+/** @param {{field: Field, value: string, set: (value: string) => void}} props */
+function Input({ field, value, set }) {
+  const onInput = (event) => set(event.currentTarget.value);
+  const id = `ask-${field.name}`;
+  const control =
+    field.type === "choice"
+      ? html`<select class="input" id=${id} value=${value} onChange=${onInput}>${field.choices.map(([key, text]) => html`<option value=${key}>${text}</option>`)}</select>`
+      : html`<input class="input" id=${id} type=${field.type === "moment" ? "datetime-local" : "text"} value=${value} onInput=${onInput} required=${field.required} autocomplete="off" maxlength="500" />`;
+  return html`<label class="field" for=${id}><span>${field.label}</span>${control}${field.hint && html`<span class="quiet tiny">${field.hint}</span>`}</label>`;
+}
+
+/** @param {{wish: Wish}} props */
+function Ask({ wish }) {
+  const first = Object.fromEntries((wish.fields ?? []).map((field) => [field.name, field.value ?? ""]));
+  const [values, setValues] = useState(first);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState(undefined);
+  // The same wish sent again carries the same key, and is done once.
+  const key = useRef(freshKey());
+  const sent = useRef("");
+  const onSubmit = async (event) => {
+    event.preventDefault();
+    const request = wish.request(values);
+    const text = JSON.stringify(request);
+    if (sent.current && sent.current !== text) key.current = freshKey();
+    sent.current = text;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const answer = await act(request.method, request.path, { body: request.body, ifMatch: request.ifMatch, key: key.current });
+      const told = wish.done?.(answer) ?? "Done";
+      close();
+      if (told) say(...(Array.isArray(told) ? told : [told]));
+      refresh();
+    } catch (problem) {
+      setError(problem);
+      setBusy(false);
+    }
+  };
+  const request = wish.request(values);
+  return html`<${Modal} label=${wish.title} onClose=${close}>
+    <form class="dialog" onSubmit=${onSubmit}>
+      <h2>${wish.title}</h2>
+      <div class="will small">${wish.will}</div>
+      ${(wish.fields ?? []).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => setValues({ ...values, [field.name]: value })} />`)}
+      ${error && html`<${Fault} error=${error} />`}
+      <div class="buttons">
+        <div class="copies">
+          ${wish.cli && html`<${CopyButton} label="Copy as CLI" text=${asCli(wish.cli(values), location.origin)} />`}
+          <${CopyButton} label="Copy as curl" text=${asCurl(request, location.origin)} />
+        </div>
+        <button type="button" class="button" onClick=${close}>Back</button>
+        <button type="submit" class=${`button main ${wish.danger ? "danger" : ""}`} disabled=${busy}>${busy ? "Working…" : wish.verb}</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+export const Dialogs = () => asked.value && html`<${Ask} wish=${asked.value} />`;
+
+/**
+ * A button that asks.
+ * @param {{wish: () => Wish, children?: any, className?: string, disabled?: boolean, title?: string}} props
+ */
+export const AskButton = ({ wish, children, className = "", disabled, title }) =>
+  html`<button type="button" class=${`button ${className}`} disabled=${disabled} title=${title} onClick=${() => ask(wish())}>${children}</button>`;
