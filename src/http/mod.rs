@@ -53,6 +53,8 @@ mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
 #[cfg(test)]
+mod pages_tests;
+#[cfg(test)]
 mod run_tests;
 #[cfg(test)]
 mod schedule_tests;
