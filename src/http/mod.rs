@@ -29,6 +29,8 @@ mod param;
 mod pauses;
 mod retries;
 mod router;
+mod run_again;
+mod run_bulk;
 mod run_list;
 mod runs;
 mod schedules;
@@ -54,6 +56,12 @@ mod once_tests;
 mod openapi_tests;
 #[cfg(test)]
 mod pages_tests;
+#[cfg(test)]
+mod run_again_tests;
+#[cfg(test)]
+mod run_bulk_tests;
+#[cfg(test)]
+mod run_list_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]
