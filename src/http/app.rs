@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::endings::Endings;
 use super::head::HeadMemory;
 use super::health::{self, Health};
 use super::once::InFlight;
@@ -33,6 +34,7 @@ pub struct App {
     pub(super) address: SocketAddr,
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
+    pub(super) endings: Endings,
     pub(super) streams: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
@@ -52,6 +54,7 @@ impl App {
             address,
             health: Health::default(),
             heads: HeadMemory::default(),
+            endings: Endings::default(),
             streams: Arc::default(),
             in_flight: InFlight::default(),
             started_at: engine.now().wall,

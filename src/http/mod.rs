@@ -8,7 +8,9 @@
 mod app;
 mod calendar;
 mod config;
+mod endings;
 mod error;
+mod failing;
 mod fires;
 mod front;
 mod head;
@@ -23,6 +25,7 @@ mod once;
 mod openapi;
 mod operation;
 mod origin;
+mod overview;
 mod paging;
 mod param;
 mod pauses;
@@ -39,6 +42,7 @@ mod store_check;
 mod stream;
 mod tail;
 mod version;
+mod waits;
 mod why;
 
 #[cfg(test)]
@@ -51,6 +55,8 @@ mod metrics_tests;
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod overview_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -14,8 +14,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pauses, retries,
-    run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, overview, pauses,
+    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -108,6 +108,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
 #[rustfmt::skip]
 fn the_daemon(page: Page) -> Page {
     routes! { page;
+        get "/api/overview", overview::show, showOverview, "run:read", "What fails, runs, waits and comes next, and the last day.",
+            shows(data::<overview::OverviewView>);
         get "/api/status", status::show, showStatus, "system:read", "The state of the daemon, and whether all is well.",
             shows(data::<status::StatusView>);
         get "/api/config", config::show, showConfig, "system:read", "The configuration in force, without secrets.", shows(any_data);

@@ -464,7 +464,7 @@ fn waiting_for_slots(
     }))
 }
 
-fn code_of(blocked: BlockedBy) -> &'static str {
+pub(super) fn code_of(blocked: BlockedBy) -> &'static str {
     match blocked {
         BlockedBy::Slots => "slots",
         BlockedBy::Node => "node",
