@@ -41,6 +41,7 @@ mod status;
 mod store_check;
 mod stream;
 mod tail;
+mod timeline;
 mod version;
 mod waits;
 mod why;

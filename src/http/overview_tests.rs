@@ -67,6 +67,7 @@ async fn what_failed_is_grouped_and_gone_after_a_success() {
     assert_eq!(data["hours"][23]["failed"], 2);
     face.post("/jobs/a/start").await;
     let claimed = face.pass(1).await.remove(0);
+    face.clock.advance(1_000);
     face.complete(&claimed, Outcome::TimedOut).await;
     let data = overview(&face).await;
     assert_eq!(data["failing"]["causes"], 2, "{data:#}");
@@ -140,4 +141,50 @@ async fn what_runs_and_what_waits() {
     let data = overview(&face).await;
     assert_eq!(data["waiting"]["groups"][0]["code"], "paused");
     assert_eq!(data["running"], json!({"total": 0, "runs": []}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_timeline_of_a_run() {
+    let face = Face::new().await;
+    face.post("/jobs/a/start").await;
+    let id = face.post("/jobs/a/start").await.json()["runId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let path = format!("/api/runs/{id}/timeline");
+    let first = face.pass(1).await.remove(0);
+    face.clock.advance(2_000);
+    let data = face.get(&path).await.json()["data"].clone();
+    assert_eq!(
+        data["segments"],
+        json!([{
+            "kind": "queued", "attempt": 1, "from": BEGIN.to_string(), "to": null, "outcome": null, "node": null,
+            "text": "Needs 1 slot(s); 0 available"
+        }])
+    );
+    assert_eq!(
+        data["marks"][0],
+        json!({"at": BEGIN.to_string(), "kind": "created", "text": "started by local"})
+    );
+    assert_eq!(data["marks"][1]["kind"], "deadline");
+    face.complete(&first, Outcome::Succeeded).await;
+    let second = face.pass(1).await.remove(0);
+    face.clock.advance(3_000);
+    face.complete(&second, Outcome::Failed).await;
+    let data = face.get(&path).await.json()["data"].clone();
+    let told: Vec<_> = data["segments"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|segment| segment["text"].clone())
+        .collect();
+    assert_eq!(told, ["waited in slot pool p", "attempt 1 failed"]);
+    assert_eq!(data["segments"][1]["to"], BEGIN.plus(5_000).to_string());
+    assert_eq!(data["to"], data["segments"][1]["to"]);
+    assert_eq!(
+        face.get("/api/runs/run_01m8mkpq69exbrk7xf3n14zqhg/timeline")
+            .await
+            .status,
+        404
+    );
 }

@@ -15,7 +15,7 @@ use super::operation::{
 use super::paging::PARAMS;
 use super::{
     config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, overview, pauses,
-    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, timeline, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -96,6 +96,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
         get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
             shows(data::<runs::RunDetail>), versioned();
+        get "/api/runs/{run}/timeline", timeline::show, showTimeline, "run:read", "The life of a run: waits, attempts, back-off.",
+            shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",

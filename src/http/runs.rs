@@ -162,7 +162,7 @@ impl ReportView {
 pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
-    text: String,
+    pub(super) text: String,
     pool: Option<String>,
     queue_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -389,7 +389,7 @@ pub(super) fn waiting_of(
     Ok(None)
 }
 
-fn waiting(
+pub(super) fn waiting(
     rows: &mut impl Rows,
     book: &Book,
     run: RunId,

@@ -151,3 +151,5 @@ pub const STREAMS_MAX: usize = 32;
 pub const HOURS_RUNS_MAX: usize = 20_000;
 /// Commits that are read to bring those bars up to date; beyond it they are counted anew.
 pub const HOURS_COMMITS_MAX: u64 = 5_000;
+/// Attempts of a run that its timeline shows one by one.
+pub const TIMELINE_ATTEMPTS_MAX: usize = 200;

@@ -6,3 +6,7 @@ pub mod attempt;
 pub mod definition;
 pub mod run;
 pub mod tick;
+pub mod timeline;
+
+#[cfg(test)]
+mod timeline_tests;
