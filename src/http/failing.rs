@@ -75,7 +75,7 @@ struct FailingJob {
 
 /// A job that fails.
 #[derive(Debug)]
-struct Fault {
+pub(super) struct Fault {
     job: JobName,
     run: RunId,
     reason: String,
@@ -92,18 +92,28 @@ struct Again {
     due: Option<Millis>,
 }
 
-/// What fails, of the jobs of the configuration.
+/// What fails, grouped by cause.
 pub(super) fn look(
     rows: &mut impl Rows,
     book: &Book,
     newest: &BTreeMap<JobName, Newest>,
     live: &[(RunId, StepRef, LiveAttempt)],
 ) -> Result<FailingView, StoreError> {
+    let faults = faults(rows, book, newest, live)?;
+    grouped(rows, faults)
+}
+
+/// The failing ones of the jobs of the configuration.
+pub(super) fn faults(
+    rows: &mut impl Rows,
+    book: &Book,
+    newest: &BTreeMap<JobName, Newest>,
+    live: &[(RunId, StepRef, LiveAttempt)],
+) -> Result<BTreeMap<JobName, Fault>, StoreError> {
     let mut faults: BTreeMap<JobName, Fault> = BTreeMap::new();
     for (job, newest) in newest {
         if let Some(reason) = &newest.failure {
-            let fault = ended(rows, job, newest, reason)?;
-            faults.insert(job.clone(), fault);
+            faults.insert(job.clone(), ended(rows, job, newest, reason)?);
         }
     }
     let retrying = rows.scan_each(&RETRYING, &(TENANT,), None, RETRIES_MAX)?;
@@ -113,9 +123,10 @@ pub(super) fn look(
     let running = running.map(|(run, step, row)| (row.job.clone(), *run, step.clone()));
     for (job, run, step) in waiting.chain(running) {
         let is_newer = faults.get(&job).is_none_or(|fault| fault.run < run);
-        if book.jobs.contains_key(&job)
-            && is_newer
-            && let Some(fault) = tried_again(rows, job, run, &step)?
+        if !is_newer || !book.jobs.contains_key(&job) {
+            continue;
+        }
+        if let Some(fault) = tried_again(rows, job, run, &step)?
             && newest
                 .get(&fault.job)
                 .is_none_or(|newest| newest.failure.is_some() || newest.ended_at < fault.at)
@@ -123,7 +134,7 @@ pub(super) fn look(
             faults.insert(fault.job.clone(), fault);
         }
     }
-    grouped(rows, faults)
+    Ok(faults)
 }
 
 /// A run that failed for good. One whose retry was taken from it failed because its last attempt did.

@@ -16,6 +16,7 @@ mod front;
 mod head;
 mod health;
 mod input;
+mod job_detail;
 mod job_list;
 mod jobs;
 mod logs;
@@ -42,6 +43,7 @@ mod store_check;
 mod stream;
 mod tail;
 mod timeline;
+mod upcoming;
 mod version;
 mod waits;
 mod why;
@@ -50,6 +52,8 @@ mod why;
 mod fixture;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod job_list_tests;
 #[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]

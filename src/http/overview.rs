@@ -12,11 +12,12 @@ use super::endings::{self, Bar, Endings};
 use super::error::Problem;
 use super::failing::{self, FailingView};
 use super::runs::Data;
+use super::upcoming;
 use super::waits::{self, WaitsView};
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
 use crate::store::rows::{LiveAttempt, Number};
-use crate::store::tables::{JOB_PAUSES, JOB_RUNS, META, RUNS};
+use crate::store::tables::{JOB_RUNS, META, RUNS};
 use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::{JobName, StepRef};
@@ -194,26 +195,11 @@ fn median(mut took: Vec<u64>) -> Option<u64> {
 }
 
 fn next_fires(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Vec<NextFireView>, StoreError> {
-    let paused = rows.scan_each(&JOB_PAUSES, &(TENANT,), None, usize::MAX)?;
-    let paused: std::collections::BTreeMap<JobName, Option<Millis>> = paused
-        .into_iter()
-        .filter_map(|each| each.row.ok())
-        .filter(|(_, pause)| pause.holds_at(now))
-        .map(|((_, job), pause)| (job, pause.until))
-        .collect();
+    let paused = upcoming::paused(rows, now)?;
     let mut fires: Vec<(i64, &JobName)> = Vec::new();
-    for (name, job) in book.jobs.iter().filter(|(_, job)| job.definition.enabled) {
-        let from = match paused.get(name) {
-            None => now.0,
-            // What is due before the end of a pause does not fire.
-            Some(Some(until)) => until.0.saturating_sub(1),
-            Some(None) => continue,
-        };
-        let next = job
-            .schedule
-            .as_ref()
-            .and_then(|schedule| schedule.next_after(from));
-        fires.extend(next.map(|at| (at, name)));
+    for (name, job) in &book.jobs {
+        let next = upcoming::next_of(job, paused.get(name), now);
+        fires.extend(next.map(|at| (at.0, name)));
     }
     fires.sort_unstable();
     fires.truncate(NEXT_FIRES_MAX);

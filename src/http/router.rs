@@ -14,8 +14,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, overview, pauses,
-    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, timeline, why,
+    config, fires, front, health, job_detail, job_list, jobs, logs, metrics, nodes, once, openapi, overview,
+    pauses, retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, timeline,
+    why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -59,9 +60,9 @@ fn jobs_and_schedules(page: Page) -> Page {
         get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",
             query(&why::QUERY), shows(plain::<why::WhyView>);
         get "/api/jobs", job_list::list, pageJobs, "job:read", "Jobs by pages, by name.",
-            query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<jobs::JobView>);
-        get "/api/jobs/{job}", job_list::show, getJob, "job:read", "One job, in the field names of `/api`.",
-            shows(snake_data::<jobs::JobView>), versioned();
+            query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<job_detail::ListedJobView>);
+        get "/api/jobs/{job}", job_detail::show, getJob, "job:read", "One job with its policy and newest runs.",
+            shows(snake_data::<job_detail::JobDetailView>), versioned();
         get "/api/schedules", schedules::list, listSchedules, "job:read", "Schedules by pages, with their last and next fire.",
             query(&schedules::FILTERS), query(&PARAMS), shows(page_of::<schedules::ScheduleView>);
         post "/api/schedules:preview", schedules::preview_expression, previewSchedule, "job:read", "What an expression would do.",
