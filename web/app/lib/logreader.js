@@ -59,6 +59,7 @@ export class LogReader {
 
   /** Not while nobody looks. @param {boolean} awake */
   wake(awake) {
+    if (awake === this.awake) return;
     this.awake = awake;
     if (!awake) this.tail?.abort();
     else if (this.following.peek()) this.toEnd();
