@@ -81,7 +81,7 @@ export class LogSearch {
   async look(q, direction, from, stop, until) {
     let at = from;
     for (;;) {
-      const answer = await this.reader.source.search({ q, direction, from: at, limit: 1, exact: this.exact.peek() || undefined }, stop);
+      const answer = await this.reader.source.search({ q, direction, from: at, limit: 1, case: this.exact.peek() ? "exact" : "ignore" }, stop);
       if (stop.aborted) return undefined;
       const match = answer.matches[0];
       if (match) return { match, around: until !== undefined };

@@ -18,8 +18,9 @@ export class LogSource {
     return withQuery(this.path + end, { ...query, fence: this.fence });
   }
 
+  /** What the command wrote, as a file: without the tags of the records. */
   get download() {
-    return this.address("/download");
+    return this.address("", { download: "text" });
   }
 
   /** @param {number} offset a negative one counts from the end @param {number} limit @param {AbortSignal} [signal] @returns {Promise<Range>} */
@@ -54,7 +55,7 @@ export class LogSource {
 
   /**
    * The next match from an offset on, or before it; the daemon reads a bounded piece of the log for one answer.
-   * @param {{q: string, from?: number, direction: "next" | "previous", limit: number, exact?: boolean}} wanted @param {AbortSignal} signal
+   * @param {{q: string, from?: number, direction: "next" | "previous", limit: number, case: "exact" | "ignore"}} wanted @param {AbortSignal} signal
    */
   async search(wanted, signal) {
     const { body } = await get(this.address("/search", wanted), { signal });

@@ -6,7 +6,7 @@ import { CUT, CUT_REST, styleAfter } from "./logtext.js";
 /** Bytes of a chunk, as far as rows allow. */
 export const CHUNK = 64 * 1024;
 /** What all chunks may weigh together. */
-export const BUDGET = 1024 * 1024;
+export const BUDGET = 1536 * 1024;
 /** Rows that are drawn together, and their bytes as shown. */
 const SLAB_ROWS = 40;
 const SLAB_BYTES = 24 * 1024;
@@ -112,9 +112,14 @@ export class Chunk {
     return firsts;
   }
 
+  /** Longer than what is shown at first: wrapped in any case. @param {number} row */
+  isLong(row) {
+    return this.starts[row + 1] - this.starts[row] > CUT;
+  }
+
   /** Bytes of a row that are shown at first. @param {number} row */
   cutOf(row) {
-    return this.joins.has(row) && this.starts[row + 1] - this.starts[row] > CUT ? CUT_REST : CUT;
+    return this.joins.has(row) && this.isLong(row) ? CUT_REST : CUT;
   }
 }
 
@@ -230,7 +235,8 @@ export class LogWindow {
       const [first, last] = [this.chunks[0], this.chunks[this.chunks.length - 1]];
       const above = from - first.to;
       const below = last.from - to;
-      if (above < 0 && below < 0) return;
+      // What lies beside the view stays: it would be asked for again at once.
+      if (Math.max(above, below) < CHUNK) return;
       const gone = above >= below ? this.chunks.shift() : this.chunks.pop();
       weight -= gone?.weight ?? 0;
       this.to = this.chunks.at(-1)?.to ?? this.to;

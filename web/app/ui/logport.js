@@ -4,12 +4,15 @@
 // and rows come at either side without a change of the scroll position. Only the true begin and end of the log, once they
 // are near, are brought to those of the canvas. What was seen first before a change is seen at the same place after it.
 import { signal } from "../lib/dom.js";
+import { BUDGET } from "../lib/logwindow.js";
 
 /** Where on the canvas a place in the middle of a log is put, and from where it is put there again. */
 const MIDDLE = 400_000;
 const FAR = 3_000_000;
 /** In heights of the view: drawn beyond it at least, as a rule, and at most; and loaded beyond it. */
 const [LEAST, AIM, MOST, LOADED] = [0.7, 1.4, 3, 6];
+/** A sixth of what may be held: the view and both sides of it always fit. */
+const LOADED_BYTES = BUDGET / 6;
 const SETTLES_MAX = 12;
 
 export class LogPort {
@@ -49,6 +52,7 @@ export class LogPort {
     if (!wide && clientHeight === this.height) return;
     Object.assign(this, { width: clientWidth, height: clientHeight, columns: Math.max(10, Math.floor((clientWidth - 64) / (this.line * 0.39))) });
     if (wide) this.forget();
+    this.box.style.setProperty("--log-width", `${clientWidth}px`);
     this.redraw();
   }
 
@@ -68,12 +72,14 @@ export class LogPort {
   heightOf(slab) {
     const known = this.heights.get(slab.at);
     if (known !== undefined) return known;
-    if (!this.wrap) return (slab.end - slab.first) * this.line;
     const guess = this.guesses.get(slab);
     if (guess !== undefined) return guess;
     let lines = 0;
-    const { starts } = slab.chunk;
-    for (let row = slab.first; row < slab.end; row += 1) lines += Math.max(1, Math.ceil((Math.min(starts[row + 1] - starts[row], slab.chunk.cutOf(row)) - 3) / this.columns));
+    const { chunk } = slab;
+    for (let row = slab.first; row < slab.end; row += 1) {
+      const length = Math.min(chunk.starts[row + 1] - chunk.starts[row] - 3, chunk.cutOf(row));
+      lines += this.wrap || chunk.isLong(row) ? Math.max(1, Math.ceil(length / this.columns)) : 1;
+    }
     this.guesses.set(slab, lines * this.line);
     return lines * this.line;
   }
@@ -249,8 +255,8 @@ export class LogPort {
     const to = last ? last.from + last.starts[last.rowAt(Number(end.dataset.at)) + 1] : Number(end.dataset.at);
     const { from: before, to: beforeTo } = reader.seen.peek();
     if (from !== before || to !== beforeTo) reader.seen.value = { from, to };
-    if (y - (this.top - this.sum(0, this.first)) < LOADED * view) reader.more("up");
-    if (this.bottom - y - view < LOADED * view) reader.more("down");
+    if (y - (this.top - this.sum(0, this.first)) < LOADED * view && from - reader.window.from < LOADED_BYTES) reader.more("up");
+    if (this.bottom - y - view < LOADED * view && reader.window.to - to < LOADED_BYTES) reader.more("down");
   }
 
   /** The row that is drawn at a height of the canvas, or the nearest one. @returns {HTMLElement | undefined} */

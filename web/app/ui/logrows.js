@@ -30,7 +30,7 @@ function drawRow(chunk, row, look) {
   const isOpened = look.opened.has(at) || (hit !== undefined && hit.at - at > chunk.cutOf(row) / 2);
   const next = row + 1 < chunk.rows && chunk.joins.has(row + 1) ? chunk.payload(row + 1).subarray(0, 3) : undefined;
   const { parts, more } = readRow(chunk.payload(row), chunk.styles.get(row) ?? PLAIN, { cut: isOpened ? undefined : chunk.cutOf(row), joins, after: next });
-  const classes = ["log-row", ["", "err", "remark", "raw"][stream], joins ? "joins" : "", holds(look.marked) ? "marked" : "", hit ? "hit" : ""];
+  const classes = ["log-row", ["", "err", "remark", "raw"][stream], joins ? "joins" : "", chunk.isLong(row) ? "long" : "", holds(look.marked) ? "marked" : "", hit ? "hit" : ""];
   const tag = stream === STDERR ? "err" : stream === RAW ? "raw" : "";
   return html`<div key=${at} class=${classes.filter(Boolean).join(" ")} data-at=${at}>
     <a class="log-at" href=${look.href(at)} tabindex="-1" aria-label=${`${tag ? `${tag}, ` : ""}link to byte ${at}`} title=${`byte ${at}`}>${tag}</a>
