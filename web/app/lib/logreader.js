@@ -47,7 +47,16 @@ export class LogReader {
   begin(at) {
     if (at === undefined) this.toEnd();
     else this.jump(at, "third");
-    this.timer = setInterval(() => this.poll(), POLL_MS);
+    this.timer ??= setInterval(() => this.poll(), POLL_MS);
+  }
+
+  /** After a failure: the same place again. @param {number | undefined} at where to begin if nothing is here yet */
+  again(at) {
+    if (this.window.chunks.length === 0) this.begin(at);
+    else {
+      this.error.value = undefined;
+      this.jump(this.seen.peek().from);
+    }
   }
 
   end() {

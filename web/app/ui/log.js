@@ -36,6 +36,7 @@ function View({ runId, step, attempt, live, fence, base }) {
   const reader = useMemo(() => new LogReader(source, { live }), []);
   const search = useMemo(() => new LogSearch(reader), []);
   const port = useMemo(() => new LogPort(reader), []);
+  const full = useMemo(() => signal(false), []);
   const box = useRef(null);
   useEffect(() => {
     reader.begin(marked());
@@ -44,6 +45,7 @@ function View({ runId, step, attempt, live, fence, base }) {
     const unheld = pageHeld.subscribe(wake);
     const ends = [
       bind("w", "Wrap long lines", () => { wraps.value = !wraps.peek(); }, "Log"),
+      bind("f", "Log over the whole page", () => { full.value = !full.peek(); }, "Log"),
       bind("G", "To the end of the log", () => reader.toEnd(), "Log"),
     ];
     return () => {
@@ -62,13 +64,15 @@ function View({ runId, step, attempt, live, fence, base }) {
     known.current = at;
   }, [at]);
   const isEmpty = reader.size.value === 0 && !reader.loading.value && !reader.error.value;
+  const isGone = reader.error.value?.status === 404;
   const copyLink = async () => {
     const line = marked() ?? reader.seen.peek().from;
     known.current = line;
     setParams({ log_at: line }, { replace: true });
     await copy(location.href).then(() => say("Link to this line copied"), () => say("The browser did not allow copying"));
   };
-  return html`<section class="log" aria-label="Log">
+  const onEscape = (event) => { if (event.key === "Escape" && !event.defaultPrevented && full.peek()) { event.preventDefault(); full.value = false; } };
+  return html`<section class=${`log ${full.value ? "full" : ""}`} aria-label="Log" onKeyDown=${onEscape}>
     <div class="log-bar">
       <${SearchBox} search=${search} onLeave=${() => box.current?.focus()} />
       <${SearchWord} search=${search} reader=${reader} />
@@ -76,9 +80,10 @@ function View({ runId, step, attempt, live, fence, base }) {
         <button type="button" class="button ghost tiny" aria-pressed=${wraps.value ? "true" : "false"} title="Wrap long lines (w)" onClick=${() => { wraps.value = !wraps.peek(); }}>Wrap</button>
         <button type="button" class="button ghost tiny" disabled=${isEmpty} title="Copy a link to the marked line, or to the first one in view" onClick=${copyLink}><${Icon} of="copy" />Link</button>
         <a class="button ghost tiny" href=${source.download} download><${Icon} of="down" />Download</a>
+        <button type="button" class="button ghost tiny" aria-pressed=${full.value ? "true" : "false"} aria-label="Over the whole page" title="Over the whole page (f)" onClick=${() => { full.value = !full.peek(); }}><${Icon} of=${full.value ? "shrink" : "grow"} /></button>
       </div>
     </div>
-    ${isEmpty ? html`<${Empty} reader=${reader} source=${source} step=${step} attempt=${attempt} />` : html`<${Body} reader=${reader} port=${port} search=${search} box=${box} known=${known} at=${at} />`}
+    ${isGone ? html`<${Nothing} title="This attempt has no log: it has not begun, or it was removed." />` : isEmpty ? html`<${Empty} reader=${reader} source=${source} step=${step} attempt=${attempt} />` : html`<${Body} reader=${reader} port=${port} search=${search} box=${box} known=${known} at=${at} />`}
   </section>`;
 }
 
@@ -136,15 +141,18 @@ function Body({ reader, port, search, box, known, at }) {
     else if ((UPWARDS.has(event.key) || (event.key === " " && event.shiftKey)) && box.current.scrollTop > 0) reader.leaveEnd();
   };
   const up = (event) => { if (event.deltaY < 0 && box.current.scrollTop > 0) reader.leaveEnd(); };
+  const finger = useRef(0);
+  const onTouchStart = (event) => { finger.current = event.touches[0].clientY; };
+  const onTouchMove = (event) => { if (event.touches[0].clientY - finger.current > 6 && box.current.scrollTop > 0) reader.leaveEnd(); };
   return html`<div class="log-body">
       <div class=${`log-box ${wraps.value ? "wraps" : ""} ${reader.loading.value ? "loading" : ""}`} ref=${box} role="region" aria-label="Lines of the log" aria-busy=${reader.loading.value ? "true" : "false"} tabindex="0"
         data-kept=${reader.window.weight} data-from=${reader.window.from} data-to=${reader.window.to}
-        onScroll=${() => port.scrolled()} onWheel=${up} onTouchMove=${() => box.current.scrollTop > 0 && reader.leaveEnd()} onKeyDown=${onKeyDown} onClick=${onClick}>
+        onScroll=${() => port.scrolled()} onWheel=${up} onTouchStart=${onTouchStart} onTouchMove=${onTouchMove} onKeyDown=${onKeyDown} onClick=${onClick}>
         <div class="log-canvas" ref=${canvas}><div class="log-block" ref=${block}>${slabs.map((slab) => html`<${Slab} key=${slab.at} slab=${slab} look=${look} />`)}</div></div>
       </div>
       <${Rail} reader=${reader} height=${height} marked=${at} hit=${hit?.at} />
       ${reader.loading.value && slabs.length === 0 && html`<div class="log-wait"><${Skeleton} lines=${8} /></div>`}
-      ${reader.error.value && html`<div class="log-fault"><${Fault} error=${reader.error.value} again=${() => (slabs.length === 0 ? reader.begin(at) : reader.jump(reader.seen.peek().from))} /></div>`}
+      ${reader.error.value && html`<div class="log-fault"><${Fault} error=${reader.error.value} again=${() => reader.again(at)} /></div>`}
     </div>
     <${Foot} reader=${reader} onEnd=${() => { reader.toEnd(); box.current?.focus({ preventScroll: true }); }} />`;
 }

@@ -63,7 +63,7 @@ export function Foot({ reader, onEnd }) {
   const { lines, bytes: grown } = reader.since.value;
   const isLive = !reader.done.value;
   const isFollowing = reader.following.value;
-  const word = Number.isNaN(lines) ? `${bytes(grown)} more` : lines > 0 ? plural(lines, "new line") : "";
+  const word = lines > 0 ? plural(lines, "new line") : grown > 0 ? `${bytes(grown)} more` : "";
   return html`<div class="log-foot">
     ${isLive && html`<span class=${`log-state ${isFollowing ? "on" : ""}`}><i />${isFollowing ? "Following the end" : "Still growing"}</span>`}
     <span class="where" title=${`bytes ${number(from)} to ${number(to)} of ${number(size)}`}>${size > 0 && html`${percent(to / size)} of ${bytes(size)}`}</span>

@@ -1,7 +1,7 @@
 // Rows of a log as they are drawn: where they came from, their text in its colours, what was searched for, the rest of long ones.
 import { html, useMemo } from "../lib/dom.js";
 import { bytes } from "../lib/format.js";
-import { RAW, REMARK, STDERR } from "../lib/logrecords.js";
+import { OPEN, RAW, REMARK, STDERR } from "../lib/logrecords.js";
 import { mark, readRow } from "../lib/logtext.js";
 import { Icon } from "./icons.js";
 
@@ -28,13 +28,15 @@ function drawRow(chunk, row, look) {
   const hit = holds(look.hit?.at) ? look.hit : undefined;
   const joins = chunk.joins.has(row);
   const isOpened = look.opened.has(at) || (hit !== undefined && hit.at - at > chunk.cutOf(row) / 2);
-  const next = row + 1 < chunk.rows && chunk.joins.has(row + 1) ? chunk.payload(row + 1).subarray(0, 3) : undefined;
-  const { parts, more } = readRow(chunk.payload(row), chunk.styles.get(row) ?? PLAIN, { cut: isOpened ? undefined : chunk.cutOf(row), joins, after: next });
+  // Of rows that follow each other one may hold the end of the other's last letter.
+  const goesOn = (first) => (chunk.kinds[first] & OPEN) !== 0 && (chunk.kinds[first] & 3) === (chunk.kinds[first + 1] & 3);
+  const next = row + 1 < chunk.rows && goesOn(row) ? chunk.payload(row + 1).subarray(0, 3) : undefined;
+  const { parts, more } = readRow(chunk.payload(row), chunk.styles.get(row) ?? PLAIN, { cut: isOpened ? undefined : chunk.cutOf(row), joins: joins && (row === 0 || goesOn(row - 1)), after: next });
   const classes = ["log-row", ["", "err", "remark", "raw"][stream], joins ? "joins" : "", chunk.isLong(row) ? "long" : "", holds(look.marked) ? "marked" : "", hit ? "hit" : ""];
   const tag = stream === STDERR ? "err" : stream === RAW ? "raw" : "";
   return html`<div key=${at} class=${classes.filter(Boolean).join(" ")} data-at=${at}>
     <a class="log-at" href=${look.href(at)} tabindex="-1" aria-label=${`${tag ? `${tag}, ` : ""}link to byte ${at}`} title=${`byte ${at}`}>${tag}</a>
-    <span class="log-text">${stream === REMARK && html`<${Icon} of="info" />`}${spans(mark(parts, look.word, { fold: !look.exact, at: hit?.nth }))}${parts.length === 0 && "\n"}</span>
+    <span class="log-text">${stream === REMARK && html`<${Icon} of="info" />`}${spans(mark(parts, look.word, { fold: !look.exact, at: hit?.nth }))}</span>
     ${more > 0 && html`<button type="button" class="log-more" data-more=${at}>show ${bytes(more)} more</button>`}
   </div>`;
 }
