@@ -12,9 +12,11 @@ import { number } from "../lib/format.js";
 /**
  * @template T
  * @param {{rows: T[], columns: Column<T>[], keyOf: (row: T) => string, hrefOf?: (row: T) => string, label: string,
- *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void}} props
+ *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void, onPickAll?: (on: boolean) => void,
+ *   nameOf?: (row: T) => string, onPoint?: (key: string | undefined) => void}} props
+ *   `nameOf`: what a row is called beside its box; `onPoint`: which row is pointed at
  */
-export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick }) {
+export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, onPickAll, nameOf = keyOf, onPoint }) {
   const cursor = useRef(signal(undefined)).current;
   const body = useRef(null);
   const at = rows.findIndex((row) => keyOf(row) === cursor.value);
@@ -46,11 +48,11 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick }) {
     return () => ends.forEach((end) => end());
   }, []);
   return html`<div class="scroll-x" role="region" aria-label=${label} tabindex="-1"><table class="list as-cards">
-    <thead><tr>${onPick && html`<th><span class="unseen">Selected</span></th>`}${columns.map(({ key, title, number: isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
+    <thead><tr>${onPick && html`<th scope="col" class="pick">${onPickAll && rows.length > 0 ? html`<input type="checkbox" aria-label="Select all that are shown" checked=${rows.every((row) => picked?.value.has(keyOf(row)))} onChange=${(event) => onPickAll(event.currentTarget.checked)} />` : html`<span class="unseen">Selected</span>`}</th>`}${columns.map(({ key, title, number: isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
     <tbody ref=${body}>${rows.map((row, index) => {
       const key = keyOf(row);
-      return html`<tr key=${key} class=${index === at ? "at" : ""}>
-        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
+      return html`<tr key=${key} class=${index === at ? "at" : ""} onMouseEnter=${onPoint && (() => onPoint(key))} onMouseLeave=${onPoint && (() => onPoint(undefined))}>
+        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${nameOf(row)}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
         ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
       </tr>`;
     })}</tbody>
