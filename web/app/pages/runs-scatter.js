@@ -2,6 +2,7 @@
 // the same in words, so the picture is one image to a screen reader.
 import { computed, html, useMemo, useState } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
+import { leaveFor } from "../lib/leaving.js";
 import { zone } from "../lib/prefs.js";
 import { withTerm } from "../lib/filter.js";
 import { go, param, setParams, to } from "../lib/route.js";
@@ -13,11 +14,10 @@ import { familyOf, wordOf } from "../ui/state.js";
 import { daemonNow } from "../ui/time.js";
 import { useWidth } from "../ui/width.js";
 import { names } from "./runs-names.js";
-import { note } from "./runs.js";
 
-const HEIGHT = 176;
+const HEIGHT = 204;
 const PAD = { left: 54, right: 14, top: 12, bottom: 24 };
-const LANE = 22;
+const LANE = 28;
 const REACH = 26;
 const PAST_MIN_MS = 300_000;
 const FUTURE_PART = 0.16;
@@ -130,7 +130,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
       const [first, last] = [drag.from, x].sort((one, other) => one - other).map((each) => new Date(line.at(each)).toISOString().replace(/\.\d+/, ""));
       setParams({ filter: withTerm(withTerm(param("filter"), "since", first), "until", last) });
     } else if (mark?.run) {
-      note(to.run(mark.run.id));
+      leaveFor(to.run(mark.run.id));
       go(to.run(mark.run.id));
     } else if (mark) go(to.job(mark.job));
   };

@@ -3,6 +3,7 @@ import { html, signal, useEffect, useLayoutEffect, useMemo, useRef } from "../li
 import { withQuery } from "../lib/api.js";
 import { withTerm } from "../lib/filter.js";
 import { zone } from "../lib/prefs.js";
+import { leaveFor, left } from "../lib/leaving.js";
 import { usePages } from "../lib/pages.js";
 import { here, param, setParams } from "../lib/route.js";
 import { filterKeys, QUICK, quickOf, readRunFilter } from "../lib/runs.js";
@@ -15,9 +16,6 @@ import { RunList } from "./runs-list.js";
 import { Scatter } from "./runs-scatter.js";
 
 const PAGE_SIZE = 50;
-/** Where the list was left: to come back to it as it was. */
-export const left = { address: "", scroll: 0, run: "" };
-
 const KEYS = filterKeys({ jobs: () => names.value.jobs, pools: () => names.value.pools });
 const keyOf = (run) => run.id;
 
@@ -47,7 +45,7 @@ function useReturn(ready) {
   useEffect(() => {
     const leave = (event) => {
       const link = event.target.closest?.("a[href^='/ui/runs/']");
-      if (link) note(link.getAttribute("href"));
+      if (link) leaveFor(link.getAttribute("href"));
     };
     document.addEventListener("click", leave, true);
     return () => document.removeEventListener("click", leave, true);
@@ -56,12 +54,6 @@ function useReturn(ready) {
   useEffect(() => {
     if (address.startsWith("/ui/runs") && !address.startsWith("/ui/runs/")) left.address = address;
   }, [address]);
-}
-
-/** The list is left for a run. @param {string} href */
-export function note(href) {
-  left.scroll = scrollY;
-  left.run = /^\/ui\/runs\/([^?]+)/.exec(href)?.[1] ?? "";
 }
 
 export function Runs() {
