@@ -1,9 +1,30 @@
 // What a run's page says in sentences: why it waits and behind whom, how it ended. Pure.
 import { instant } from "./format.js";
 
-const PLACES = ["1st", "2nd", "3rd"];
+const ENDS = { one: "st", two: "nd", few: "rd", other: "th" };
+const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
 /** @param {number} position @param {number} total */
-export const place = (position, total) => `${PLACES[position - 1] ?? `${position}th`} of ${Math.max(position, total)} in the queue`;
+export const place = (position, total) => `${position}${ENDS[ordinals.select(position)]} of ${Math.max(position, total)} in the queue`;
+
+/** What the daemon's short reasons mean, for whoever meets one for the first time. */
+const MEANINGS = {
+  "queue timeout": "It waited longer in its queue than its queueTimeout allows, and never began.",
+  "cancelled by operator": "Somebody took its entry out of the queue.",
+  "job removed, disabled, or configuration changed": "The job is not configured as it was when this run was made, so what waited was not begun.",
+  "retry superseded": "A newer run of the job began before the next attempt was due; this one gets no other attempt.",
+  "retry succeeded": "Another run of the job succeeded before the next attempt was due.",
+  "retry cancelled": "Somebody cancelled the retries of the job.",
+  "starting deadline passed": "It could not begin within its startingDeadline.",
+  "launch interrupted": "The daemon stopped between the claim and the start of the command.",
+  "launch failed": "The command could not be started: its shell, directory or user may be missing.",
+  "daemon stopped": "The daemon was stopped while the command ran.",
+  "daemon died": "The daemon died while the command ran; what became of it is not known.",
+  "lease lapsed": "The daemon did not renew its claim in time, so nobody knows how it ended.",
+  "crash limit reached": "The daemon died several times while this ran; it is not tried again.",
+  "replaced by a newer instance": "The concurrencyPolicy of the job is Replace: a newer run took its place.",
+};
+/** @param {string | null | undefined} reason */
+export const meaning = (reason) => MEANINGS[reason ?? ""];
 
 /**
  * What is ahead of a waiting run: who holds the slots, who is before it in the queue, until when it waits.

@@ -4,7 +4,7 @@ import { parse } from "../lib/ansi.js";
 import { getBytes } from "../lib/api.js";
 import { instant, plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { aheadOf, attemptsOf, lastFailed, lastLines, place } from "../lib/run.js";
+import { aheadOf, attemptsOf, lastFailed, lastLines, meaning, place } from "../lib/run.js";
 import { useQuery } from "../lib/store.js";
 import { relative, whole } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
@@ -88,5 +88,5 @@ export function Why({ run, state }) {
   const family = familyOf(run.state);
   const other = failed && failed.reason && failed.reason !== run.reason ? html` The last attempt ${wordOf(failed.outcome)}: <strong>${failed.reason}</strong>.` : "";
   return html`<section class=${`why-box of-${family}`} aria-label="How it ended"><${Icon} of=${family === "bad" ? "cross" : "info"} /><div class="grow stack">
-    <p class="sentence">${wordOf(run.state).replace(/^./, (letter) => letter.toUpperCase())}: <strong><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></strong>.${other}</p>${preview}${poisoned}</div></section>`;
+    <p class="sentence">${wordOf(run.state).replace(/^./, (letter) => letter.toUpperCase())}: <strong><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></strong>.${other}</p>${meaning(run.reason) && html`<p class="soft">${meaning(run.reason)}</p>`}${preview}${poisoned}</div></section>`;
 }

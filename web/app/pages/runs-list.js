@@ -2,6 +2,7 @@
 import { html, signal, useRef } from "../lib/dom.js";
 import { number, plural, shortId } from "../lib/format.js";
 import { to } from "../lib/route.js";
+import { meaning } from "../lib/run.js";
 import { beganAt, dueAt, shownState, tookMs, triggerOf } from "../lib/runs.js";
 import { spanScale } from "../lib/scale.js";
 import { holdStill } from "../lib/still.js";
@@ -23,7 +24,7 @@ const Why = ({ run }) => {
   const waits = run.waiting_reason;
   if (waits) return html`<span class="why" title=${waits.text}>${waits.pool && html`<a class="tag" href=${to.slots(waits.pool)} title="Slot pool">${waits.pool}</a> `}<${Told} text=${waits.text} ofJob=${zoneOf(run.job)} /></span>`;
   if (!run.reason) return null;
-  return html`<span class=${`why ${familyOf(run.state) === "bad" ? "bad" : ""}`} title=${run.reason}><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></span>`;
+  return html`<span class=${`why ${familyOf(run.state) === "bad" ? "bad" : ""}`} title=${meaning(run.reason) ?? run.reason}><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></span>`;
 };
 
 /** @param {{run: import("../lib/runs.js").Row}} props */
