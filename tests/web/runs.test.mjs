@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { aheadOf, attemptsOf, deedsFor, lastFailed, lastLines, meaning, place } from "../../web/app/lib/run.js";
 import { deedsOf, doneWords, filterKeys, firesOf, madeAt, quickOf, readRunFilter, shownState, timeOf, tookMs, triggerOf } from "../../web/app/lib/runs.js";
 import { niceSpan, spanScale, spanTicks, timeTicks } from "../../web/app/lib/scale.js";
-import { bridge, holdStill } from "../../web/app/lib/still.js";
+import { bridge, holdStill, reuse } from "../../web/app/lib/still.js";
 import { midnight, offsetOf } from "../../web/app/lib/time.js";
 import { layout, rowsOf } from "../../web/app/lib/timeline.js";
 import { cutInstants } from "../../web/app/lib/told.js";
@@ -206,4 +206,11 @@ test("the last lines are those of standard error", () => {
   assert.deepEqual(lastLines("o one\no two\n", false, 1), { stream: "out", lines: ["two"] });
   assert.match(meaning("retry superseded"), /newer run/);
   assert.equal(meaning("exit code 1"), undefined);
+});
+
+test("rows that have not changed stay the same objects", () => {
+  const before = [{ id: 1, state: "running" }, { id: 2, state: "failed" }];
+  const after = reuse(before, [{ id: 1, state: "failed" }, { id: 2, state: "failed" }], ({ id }) => id);
+  assert.notEqual(after[0], before[0]);
+  assert.equal(after[1], before[1]);
 });

@@ -3,7 +3,7 @@
 import { signal, useEffect, useMemo, useRef } from "./dom.js";
 import { get, withQuery } from "./api.js";
 import { held, listen } from "./live.js";
-import { bridge } from "./still.js";
+import { bridge, reuse } from "./still.js";
 import { useQuery } from "./store.js";
 
 /** Between two readings of further pages. */
@@ -52,7 +52,10 @@ export function usePages(path, options) {
   const state = further.value;
   const shown = useRef({ path, rows: [] });
   const before = shown.current.path === path ? shown.current.rows : [];
-  const rows = bridge(before, first.data ?? [], state.pages.flatMap((page) => page.rows), options.keyOf);
+  const rows = useMemo(() => {
+    const all = bridge(before, first.data ?? [], state.pages.flatMap((page) => page.rows), options.keyOf);
+    return reuse(before, all, options.keyOf);
+  }, [path, first.data, state.pages]);
   shown.current = { path, rows };
   const latest = useRef(first.next);
   latest.current = first.next;

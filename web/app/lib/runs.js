@@ -126,8 +126,12 @@ export function readRunFilter(text, midnight) {
   for (const word of read.trigger ?? []) {
     if (!TRIGGER_WORDS.includes(word)) faults.push(`nothing is begun by ‘${word}’; triggers are ${TRIGGER_WORDS.join(", ")}`);
   }
-  if (states.length > 0) query.state = [...new Set(states.map((state) => OF_DAEMON[state] ?? state))];
-  for (const key of ["job", "trigger", "pool"]) if (read[key]) query[key] = read[key];
+  // What cannot be read is said, and left out.
+  const known = states.filter((state) => KNOWN_STATES.includes(state));
+  if (known.length > 0) query.state = [...new Set(known.map((state) => OF_DAEMON[state] ?? state))];
+  const triggers = read.trigger?.filter((word) => TRIGGER_WORDS.includes(word)) ?? [];
+  if (triggers.length > 0) query.trigger = triggers;
+  for (const key of ["job", "pool"]) if (read[key]) query[key] = read[key];
   for (const key of ["since", "until"]) {
     const value = read[key]?.at(-1);
     if (!value) continue;

@@ -47,3 +47,16 @@ export function bridge(before, first, further, keyOf) {
   }
   return [...first, ...pushed, ...rest];
 }
+
+/**
+ * The newest rows, but the very objects of before where nothing has changed: what is drawn from them stays as it is.
+ * @template T
+ * @param {T[]} before @param {T[]} rows @param {(row: T) => string} keyOf
+ */
+export function reuse(before, rows, keyOf) {
+  const old = new Map(before.map((row) => [keyOf(row), row]));
+  return rows.map((row) => {
+    const same = old.get(keyOf(row));
+    return same !== undefined && (same === row || JSON.stringify(same) === JSON.stringify(row)) ? same : row;
+  });
+}

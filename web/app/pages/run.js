@@ -7,7 +7,7 @@ import { deedsFor } from "../lib/run.js";
 import { madeAt, shownState } from "../lib/runs.js";
 import { useQuery } from "../lib/store.js";
 import { ask } from "../ui/dialog.js";
-import { Fault, Nothing, Panel, Skeleton, Tabs } from "../ui/parts.js";
+import { Fault, Note, Nothing, PageHead, Panel, Skeleton, Tabs } from "../ui/parts.js";
 import { wordOf } from "../ui/state.js";
 import { Time } from "../ui/time.js";
 import { speak } from "../ui/toast.js";
@@ -27,7 +27,7 @@ const back = () => go(left.address || to.runs());
 /** @param {{id: string}} props */
 function Gone({ id }) {
   const at = madeAt(id);
-  return html`<div class="card"><${Nothing} title=${at === undefined ? `‘${id}’ is not the id of a run.` : "This run is not kept any more."}>
+  return html`<${PageHead} title=${at === undefined ? "No such run" : "A run that is gone"} /><div class="card"><${Nothing} title=${at === undefined ? `‘${id}’ is not the id of a run.` : "This run is not kept any more."}>
     ${at !== undefined && html`<p class="small">By its id it was made <${Time} at=${at} form="long" />. Old runs are removed by the configured retention; or it belongs to another state directory.</p>`}
     <a class="button" href=${left.address || to.runs()}>Back to the runs</a>
   <//></div>`;
@@ -80,7 +80,7 @@ export function Run({ id }) {
   const pick = (next) => setParams({ tab: next === "overview" ? "" : next, attempt: next === "log" ? param("attempt") : "" });
   return html`<div class="run-page">
     <${Head} run=${run} state=${state} etag=${query.etag} listHref=${left.address || to.runs()} />
-    ${isGone && html`<${Gone} id=${id} />`}
+    ${isGone && html`<${Note} of="wait" icon="gone">This run has just been removed by retention: what you see is the last of it.<//>`}
     ${query.error && !isGone && query.error.code !== "UNREACHABLE" && html`<${Fault} error=${query.error} again=${query.reload} />`}
     <${Why} run=${run} state=${state} />
     <${Tabs} tabs=${TABS} at=${tab} onPick=${pick} label="About this run" />

@@ -91,15 +91,18 @@ export function Scatter({ rows, loading, asked, pointed }) {
   const from = Math.min(now - PAST_MIN_MS, Number.isFinite(oldest) ? oldest - rough * 0.01 : now);
   const until = now + (now - from) * FUTURE_PART;
   const inner = Math.max(60, width - PAD.left - PAD.right);
-  const line = {
-    to: until,
-    height: HEIGHT - PAD.top - PAD.bottom - LANE,
-    x: (at) => PAD.left + ((at - from) / (until - from)) * inner,
-    at: (x) => from + ((x - PAD.left) / inner) * (until - from),
-    spans: spanScale(rows.map((run) => tookMs(run, now))),
-  };
-  const fires = firesOf(asked, status.data?.next_fires ?? [], names.value.of);
-  const marks = marksOf(rows, fires, now, line);
+  const fires = status.data?.next_fires;
+  const { line, marks, drawn } = useMemo(() => {
+    const axis = {
+      to: until,
+      height: HEIGHT - PAD.top - PAD.bottom - LANE,
+      x: (at) => PAD.left + ((at - from) / (until - from)) * inner,
+      at: (x) => from + ((x - PAD.left) / inner) * (until - from),
+      spans: spanScale(rows.map((run) => tookMs(run, now))),
+    };
+    const all = marksOf(rows, firesOf(asked, fires ?? [], names.peek().of), now, axis);
+    return { line: axis, marks: all, drawn: all.map(({ key, state, x, y }) => html`<g key=${key} class=${`mark of-${state === "fire" ? "calm" : familyOf(state)}`} transform=${`translate(${x.toFixed(1)} ${y.toFixed(1)})`}>${SHAPES[state] ?? SHAPES.unreadable}</g>`) };
+  }, [rows, fires, asked, now, inner, from, until]);
   const ticks = timeTicks(from, until, Math.max(3, inner / 110), offsetOf(now, shown));
   const label = (at) => (ticks.step >= 86_400_000 ? day(at, shown).slice(5) : clock(at, shown, ticks.step < 60_000));
   const base = HEIGHT - PAD.bottom;
@@ -135,6 +138,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
     } else if (mark) go(to.job(mark.job));
   };
   const lit = marks.find((mark) => mark.key === (pointed.value ?? hot?.key));
+  if (!loading && marks.length === 0) return null;
   const states = [...new Set(marks.map(({ state }) => state))].filter((state) => SHAPES[state]);
   return html`<section class="card flush scatter" aria-labelledby="scatter-title">
     <header><h2 id="scatter-title">When and how long</h2><${Legend} states=${states} /><span class="quiet tiny wide-only">drag to pick a time</span></header>
@@ -150,7 +154,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
         <text x=${PAD.left - 8} y=${base - LANE / 2 + 3.5} text-anchor="end">not run</text>
         ${ticks.ticks.map((at) => html`<line key=${at} class="base" x1=${line.x(at)} x2=${line.x(at)} y1=${base} y2=${base + 4} /><text key=${`t${at}`} x=${line.x(at)} y=${base + 16} text-anchor="middle">${label(at)}</text>`)}</g>
         <line class="now" x1=${nowX} x2=${nowX} y1="0" y2=${base} />
-        ${marks.map(({ key, state, x, y }) => html`<g key=${key} class=${`mark of-${state === "fire" ? "calm" : familyOf(state)}`} transform=${`translate(${x.toFixed(1)} ${y.toFixed(1)})`}>${SHAPES[state] ?? SHAPES.unreadable}</g>`)}
+        ${drawn}
         ${lit && html`<circle class="lit" cx=${lit.x} cy=${lit.y} r="9" />`}
         ${drag && Math.abs(drag.x - drag.from) > 8 && html`<rect class="drag" x=${Math.min(drag.from, drag.x)} y="0" width=${Math.abs(drag.x - drag.from)} height=${base} />`}
       </svg>

@@ -21,7 +21,7 @@ const keyOf = (run) => run.id;
 
 /** @param {{text: string, states: string[]}} props */
 function Quick({ text, states }) {
-  const at = text.trim() === "" ? "all" : quickOf(states);
+  const at = text.trim() === "" ? "all" : quickOf(states) === "all" ? "" : quickOf(states);
   const isToday = /(^|\s)since:today(\s|$)/.test(text);
   const pick = (next) => setParams({ filter: next });
   return html`<div class="quick" role="group" aria-label="Quick filters">
@@ -66,7 +66,8 @@ export function Runs() {
   const good = useRef(path);
   if (asked.faults.length === 0) good.current = path;
   const pages = usePages(good.current, { topics: ["runs", "slots"], keyOf });
-  const query = { ...pages, rows: asked.keep ? pages.rows.filter(asked.keep) : pages.rows };
+  const rows = useMemo(() => (asked.keep ? pages.rows.filter(asked.keep) : pages.rows), [pages.rows, asked]);
+  const query = { ...pages, rows };
   const pointed = useRef(signal(/** @type {string | undefined} */ (undefined))).current;
   useReturn(query.data !== undefined);
   return html`<${PageHead} title="Runs" />

@@ -47,16 +47,22 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, onPi
     }
     return () => ends.forEach((end) => end());
   }, []);
+  const acts = useRef(/** @type {any} */ ({})).current;
+  Object.assign(acts, { onPick, onPoint, nameOf });
   return html`<div class="scroll-x" role="region" aria-label=${label} tabindex="-1"><table class="list as-cards">
-    <thead><tr>${onPick && html`<th scope="col" class="pick">${onPickAll && rows.length > 0 ? html`<input type="checkbox" aria-label="Select all that are shown" checked=${rows.every((row) => picked?.value.has(keyOf(row)))} onChange=${(event) => onPickAll(event.currentTarget.checked)} />` : html`<span class="unseen">Selected</span>`}</th>`}${columns.map(({ key, title, number: isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
-    <tbody ref=${body}>${rows.map((row, index) => {
-      const key = keyOf(row);
-      return html`<tr key=${key} class=${index === at ? "at" : ""} onMouseEnter=${onPoint && (() => onPoint(key))} onMouseLeave=${onPoint && (() => onPoint(undefined))}>
-        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${nameOf(row)}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
-        ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
-      </tr>`;
-    })}</tbody>
+    <thead><tr>${onPick && html`<th scope="col" class="pick">${onPickAll && rows.length > 0 ? html`<input type="checkbox" aria-label="Select all that are shown" checked=${rows.every((row) => picked?.value.has(keyOf(row)))} onChange=${(event) => onPickAll(event.currentTarget.checked)} />` : html`<span class="unseen">Selected</span>`}</th>`}${columns.map(({ key, title, number: isNumber, className }) => html`<th key=${key} scope="col" class=${`${isNumber ? "number" : ""} ${className ?? ""}`}>${title}</th>`)}</tr></thead>
+    <tbody ref=${body}>${rows.map((row, index) => html`<${Row} key=${keyOf(row)} row=${row} columns=${columns} keyOf=${keyOf} isAt=${index === at} picked=${picked} acts=${acts} />`)}</tbody>
   </table></div>`;
+}
+
+/** A row is drawn anew only when it, or a signal that it reads, has changed: functions come in one object that stays. */
+function Row({ row, columns, keyOf, isAt, picked, acts }) {
+  const key = keyOf(row);
+  const isPicked = picked?.value.has(key);
+  return html`<tr class=${isAt ? "at" : ""} onMouseEnter=${() => acts.onPoint?.(key)} onMouseLeave=${() => acts.onPoint?.(undefined)}>
+    ${acts.onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${acts.nameOf(row)}`} checked=${isPicked} onChange=${(event) => acts.onPick(key, event.currentTarget.checked)} /></td>`}
+    ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
+  </tr>`;
 }
 
 /**

@@ -1,15 +1,18 @@
 // How wide an element is, for drawings in whole pixels.
-import { useLayoutEffect, useRef, useState } from "../lib/dom.js";
+import { useCallback, useRef, useState } from "../lib/dom.js";
 
-/** @param {number} first a guess before it is measured */
+/**
+ * `element` is given as the `ref` of what is measured, whenever that appears.
+ * @param {number} first a guess before it is measured
+ */
 export function useWidth(first = 0) {
-  const element = useRef(/** @type {HTMLElement | null} */ (null));
   const [width, setWidth] = useState(first);
-  useLayoutEffect(() => {
-    if (!element.current) return undefined;
-    const watcher = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
-    watcher.observe(element.current);
-    return () => watcher.disconnect();
+  const watcher = useRef(/** @type {ResizeObserver | undefined} */ (undefined));
+  const element = useCallback((/** @type {HTMLElement | null} */ node) => {
+    watcher.current?.disconnect();
+    if (!node) return;
+    watcher.current = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width)));
+    watcher.current.observe(node);
   }, []);
   return { element, width };
 }
