@@ -1,6 +1,6 @@
 // The head of a run's page: which it is, how it stands, what began it, and what can be done with it.
 import { html } from "../lib/dom.js";
-import { asCli } from "../lib/clip.js";
+import { asCli, copy } from "../lib/clip.js";
 import { shortId } from "../lib/format.js";
 import { to } from "../lib/route.js";
 import { attemptsOf, deedsFor } from "../lib/run.js";
@@ -12,7 +12,6 @@ import { Menu } from "../ui/menu.js";
 import { CopyButton } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { daemonNow, Time } from "../ui/time.js";
-import { copy } from "../lib/clip.js";
 import { say } from "../ui/toast.js";
 import { logAddress } from "./run-log.js";
 import { wishes } from "./run-actions.js";
@@ -41,12 +40,12 @@ export function Head({ run, state, etag, listHref }) {
   const zone = zoneOf(run.job);
   const cli = asCli(["run", "show", run.id], location.origin);
   const items = [
-    ...(can.cancelRetries ? [{ title: `Cancel the retries of ${run.job}…`, icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
-    ...(can.rerun ? [] : [{ title: "Start it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run, etag)) }]),
-    { title: `Pause ${run.job}…`, icon: "pause", run: () => ask(wishes.pauseJob(run)) },
-    ...(newest ? [{ title: `Download the log of attempt ${newest.number}`, icon: "down", href: logAddress(run, newest), download: true }] : []),
+    ...(can.cancelRetries ? [{ title: "Cancel the job’s retries…", icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
+    ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run, etag)) }]),
+    { title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) },
+    ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: logAddress(run, newest), download: true }] : []),
     { title: "Copy as CLI", icon: "copy", run: () => copy(cli).then(() => say("Copied"), () => say("The browser did not allow copying")) },
-    { title: `Open the job ${run.job}`, icon: "calendar", href: to.job(run.job) },
+    { title: "Open the job", icon: "calendar", href: to.job(run.job) },
   ];
   return html`<header class="run-head">
     <nav class="crumb small" aria-label="Where this is"><a href=${listHref}>Runs</a><span class="quiet" aria-hidden="true">/</span><a href=${to.job(run.job)}>${run.job}</a></nav>

@@ -85,8 +85,10 @@ function Picture({ run, line }) {
 /** The same as a table. @param {{run: any, all: any}} props */
 function Twin({ run, all }) {
   const zone = zoneOf(run.job);
-  const rows = [...all.pieces.map((piece) => ({ key: `p${piece.from}-${piece.kind}`, at: piece.from, what: KIND_WORDS[piece.kind] ?? piece.kind, length: lengthOf(piece), text: piece.text })),
-    ...all.marks.map((mark) => ({ key: `m${mark.kind}`, at: mark.at, what: mark.kind.replace("_", " "), length: "", text: mark.text }))].sort((one, other) => one.at - other.at);
+  const points = all.marks.map((mark) => ({ key: `m${mark.kind}`, at: mark.at, what: mark.kind.replace("_", " "), length: "", text: mark.text }));
+  const isEnd = (row) => row.key === "mended";
+  const rows = [...points.filter((row) => !isEnd(row)), ...all.pieces.map((piece) => ({ key: `p${piece.from}-${piece.kind}`, at: piece.from, what: KIND_WORDS[piece.kind] ?? piece.kind, length: lengthOf(piece), text: piece.text })),
+    ...points.filter(isEnd)].sort((one, other) => one.at - other.at);
   return html`<details class="twin"><summary class="small">As a table</summary><div class="scroll-x"><table class="list as-cards"><thead><tr><th scope="col">From</th><th scope="col">What</th><th scope="col" class="number">Duration</th><th scope="col">In words</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr key=${row.key}><td data-label="From"><${Time} at=${row.at} ofJob=${zone} /></td><td data-label="What">${row.what}</td><td data-label="Duration" class="number">${row.length}</td><td data-label="In words"><${Told} text=${row.text} ofJob=${zone} /></td></tr>`)}</tbody></table></div></details>`;
 }

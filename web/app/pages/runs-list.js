@@ -42,7 +42,7 @@ function Took({ run, scale }) {
   const goesOn = state === "running" || state === "retrying" || (state === "waiting" && run.started_at);
   const ms = tookMs(run, goesOn ? daemonNow() : 0);
   if (ms === undefined) return html`<span class="quiet">—</span>`;
-  return html`<span class="took"><span class="figure">${goesOn ? whole(ms) : span(ms)}</span><span class="track" aria-hidden="true"><span class=${`fill of-${familyOf(state)}`} style=${{ width: `${Math.max(2, scale.part(ms) * 100)}%` }}></span></span></span>`;
+  return html`<span class="took"><span class="figure">${goesOn ? whole(ms) : span(ms)}</span><span class="track" aria-hidden="true"><span class=${`fill of-${familyOf(state)}`} style=${{ width: `${6 + scale.part(ms) * 94}%` }}></span></span></span>`;
 }
 
 const columns = (scale) => [
@@ -122,7 +122,7 @@ export function RunList({ query, asked, pointed, text }) {
   const onPickAll = (on) => {
     picked.value = on ? new Set(still.rows.map(keyOf)) : new Set();
   };
-  return html`<section class="card flush runs-list" aria-labelledby="runs-title">
+  return html`<section class=${`card flush runs-list ${query.isOld ? "old" : ""}`} aria-busy=${query.isOld ? "true" : undefined} aria-labelledby="runs-title">
     <header><h2 id="runs-title">Newest first</h2>
       ${still.fresh > 0 && html`<button type="button" class="button tiny fresh" onClick=${still.show} title="The list holds still while you use it">${plural(still.fresh, "new run")}: show</button>`}
       <${Bulk} picked=${picked} rows=${still.rows} asked=${asked} text=${text} hasMore=${Boolean(query.more)} />

@@ -67,7 +67,11 @@ export function Runs() {
   if (asked.faults.length === 0) good.current = path;
   const pages = usePages(good.current, { topics: ["runs", "slots"], keyOf });
   const rows = useMemo(() => (asked.keep ? pages.rows.filter(asked.keep) : pages.rows), [pages.rows, asked]);
-  const query = { ...pages, rows };
+  // While another filter is asked the rows of the one before stay, dimmed: typing does not flicker.
+  const before = useRef(undefined);
+  const isOld = pages.data === undefined && !pages.error && before.current !== undefined;
+  const query = isOld ? { ...before.current, isOld } : { ...pages, rows, isOld };
+  if (pages.data !== undefined) before.current = query;
   const pointed = useRef(signal(/** @type {string | undefined} */ (undefined))).current;
   useReturn(query.data !== undefined);
   return html`<${PageHead} title="Runs" />
@@ -75,6 +79,6 @@ export function Runs() {
       <${FilterBox} keys=${KEYS} label="Filter runs" placeholder="state:failed job:export since:1h" faults=${asked.faults} />
       <${Quick} text=${text} states=${asked.states} />
     </div>
-    <${Scatter} rows=${query.rows} loading=${query.data === undefined} asked=${asked} pointed=${pointed} />
+    <${Scatter} rows=${query.rows} loading=${query.data === undefined || isOld} asked=${asked} pointed=${pointed} />
     <${RunList} query=${query} asked=${asked} pointed=${pointed} text=${text} />`;
 }

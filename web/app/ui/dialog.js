@@ -109,7 +109,7 @@ function Ask({ wish }) {
           ${wish.cli && html`<${CopyButton} label="Copy as CLI" text=${asCli(wish.cli(values), location.origin)} />`}
           <${CopyButton} label="Copy as curl" text=${asCurl(request, location.origin)} />
         </div>
-        <button type="button" class="button" onClick=${close}>Back</button>
+        <button type="button" class="button" autofocus=${!wish.fields?.length} onClick=${close}>Back</button>
         <button type="submit" class=${`button main ${wish.danger ? "danger" : ""}`} disabled=${busy}>${busy ? "Working…" : wish.verb}</button>
       </div>
     </form>
