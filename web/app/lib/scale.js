@@ -5,7 +5,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Steps of a span axis that have short names. */
+/** Steps of a span axis that have short names. @type {[number, string][]} */
 const SPANS = [
   [10, "10 ms"],
   [100, "100 ms"],
@@ -27,13 +27,13 @@ export function spanScale(values) {
   const known = values.filter((value) => Number.isFinite(value));
   const least = Math.max(10, Math.min(...known, 10 * SECOND));
   const most = Math.max(...known, 10 * SECOND);
-  const sizes = SPANS.map(([size]) => /** @type {number} */ (size));
+  const sizes = SPANS.map(([size]) => size);
   const lowest = sizes.findLast((size) => size <= least) ?? sizes[0];
   const to = sizes.find((size) => size >= most && size > lowest) ?? Math.max(most, 10 * lowest);
   // Three ticks at least: on a shorter scale small differences would look great.
   const from = Math.min(lowest, sizes[Math.max(0, sizes.findLastIndex((size) => size <= to) - 2)]);
   const part = (ms) => Math.min(1, Math.max(0, Math.log(Math.max(ms, 1) / from) / Math.log(to / from)));
-  const ticks = SPANS.filter(([size]) => size >= from && size <= to).map(([size, text]) => ({ at: part(size), text: String(text) }));
+  const ticks = SPANS.filter(([size]) => size >= from && size <= to).map(([size, text]) => ({ at: part(size), text }));
   return { from, to, part, ticks };
 }
 

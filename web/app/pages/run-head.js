@@ -41,7 +41,7 @@ export function Head({ run, state, etag, listHref }) {
   const cli = asCli(["run", "show", run.id], location.origin);
   const items = [
     ...(can.cancelRetries ? [{ title: "Cancel the job’s retries…", icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
-    ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run, etag)) }]),
+    ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run)) }]),
     { title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) },
     ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: logAddress(run, newest), download: true }] : []),
     { title: "Copy as CLI", icon: "copy", run: () => copy(cli).then(() => say("Copied"), () => say("The browser did not allow copying")) },
@@ -53,7 +53,7 @@ export function Head({ run, state, etag, listHref }) {
       <span class="run-id"><code title=${run.id}>${run.id}</code><${CopyButton} text=${run.id} label="Copy" /></span>
       <div class="actions">
         ${can.retry && html`<${AskButton} wish=${() => wishes.retry(run, etag)}><${Icon} of="again" />Retry now<//>`}
-        ${can.rerun && html`<${AskButton} wish=${() => wishes.rerun(run, etag)}><${Icon} of="again" />Run again<//>`}
+        ${can.rerun && html`<${AskButton} wish=${() => wishes.rerun(run)}><${Icon} of="again" />Run again<//>`}
         ${can.cancel && html`<${AskButton} className="danger" wish=${() => wishes.cancel(run, etag)}><${Icon} of="stop" />Cancel<//>`}
         <${Menu} label="More" items=${items} />
       </div>

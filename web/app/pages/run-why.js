@@ -41,7 +41,7 @@ function ForSlots({ run, waits }) {
     </ul>`;
 }
 
-/** @param {{run: any}} props */
+/** @param {{run: any, waits: any}} props */
 function ForRetry({ run, waits }) {
   const step = run.steps.find((each) => each.retry_at);
   const due = instant(step?.retry_at);

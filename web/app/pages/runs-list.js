@@ -122,12 +122,12 @@ export function RunList({ query, asked, pointed, text }) {
   const onPickAll = (on) => {
     picked.value = on ? new Set(still.rows.map(keyOf)) : new Set();
   };
-  return html`<section class=${`card flush runs-list ${query.isOld ? "old" : ""}`} aria-busy=${query.isOld ? "true" : undefined} aria-labelledby="runs-title">
+  return html`<section class=${`card flush runs-list ${query.isOld ? "old" : ""}`} aria-busy=${query.isOld ? "true" : undefined} aria-labelledby="runs-title" ...${still.on}>
     <header><h2 id="runs-title">Newest first</h2>
       ${still.fresh > 0 && html`<button type="button" class="button tiny fresh" onClick=${still.show} title="The list holds still while you use it">${plural(still.fresh, "new run")}: show</button>`}
       <${Bulk} picked=${picked} rows=${still.rows} asked=${asked} text=${text} hasMore=${Boolean(query.more)} />
     </header>
-    <div ...${still.on}><${Loaded} query=${query} lines=${12}>${() =>
+    <div><${Loaded} query=${query} lines=${12}>${() =>
       still.rows.length === 0 && !query.more
         ? html`<${None} asked=${asked} />`
         : html`<${List} rows=${still.rows} columns=${columnsOf.current.columns} keyOf=${keyOf} hrefOf=${(run) => to.run(run.id)} label="Runs" picked=${picked} onPick=${onPick} onPickAll=${onPickAll}

@@ -40,7 +40,8 @@ function useReturn(ready) {
     done.current = true;
     if (left.address !== here.peek().path + location.search || !left.run) return;
     scrollTo(0, left.scroll);
-    document.querySelector(`main a[href="/ui/runs/${left.run}"]`)?.focus({ preventScroll: true });
+    const link = document.querySelector(`main a[href="/ui/runs/${left.run}"]`);
+    if (link instanceof HTMLElement) link.focus({ preventScroll: true });
   }, [ready]);
   useEffect(() => {
     const leave = (event) => {

@@ -33,6 +33,7 @@ export function Menu({ label, items }) {
   const onFocusOut = (event) => {
     if (!event.currentTarget.contains(event.relatedTarget)) setOpen(false);
   };
+  /** @param {Item} one */
   const item = ({ title, icon, run, href, download, danger }) => {
     const inner = html`<${Icon} of=${icon} />${title}`;
     const look = danger ? "danger" : "";
