@@ -80,6 +80,8 @@ export async function get(path, options = {}) {
   const etag = response.headers.get("etag") ?? undefined;
   if (!path.startsWith("/api/") || whole === null || !("data" in whole)) return { body: whole, rest: {}, etag };
   const { data, pagination, ...rest } = whole;
+  // How far a filter that matches little was looked for.
+  if (pagination?.scanned_to) rest.scanned_to = pagination.scanned_to;
   return { body: data, next: pagination?.next_cursor, rest, etag };
 }
 
