@@ -1,5 +1,5 @@
 // What the home page says, worked out from what the daemon answers. Pure: tested without a browser.
-import { instant, number, plural } from "./format.js";
+import { instant, number, plural, shortId } from "./format.js";
 import { to } from "./to.js";
 
 /**
@@ -47,6 +47,25 @@ function failingParts(failing) {
   return [say(`${number(total)} jobs`, all), say(" fail: "), ...listed(firsts, total, all), say(".")];
 }
 
+const MARKED = /(run_[0-9a-z]{26})|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/g;
+
+/**
+ * A sentence of the daemon with its runs as links and its instants as times.
+ * @param {string} text @returns {Part[]}
+ */
+export function rich(text) {
+  /** @type {Part[]} */
+  const parts = [];
+  let from = 0;
+  for (const match of text.matchAll(MARKED)) {
+    if (match.index > from) parts.push(say(text.slice(from, match.index)));
+    parts.push(match[1] ? say(`run ${shortId(match[1])}`, to.run(match[1])) : { at: match[2] });
+    from = match.index + match[0].length;
+  }
+  if (from < text.length) parts.push(say(text.slice(from)));
+  return parts;
+}
+
 const EXAMPLE_CHARS = 60;
 /** @param {string} text */
 const short = (text) => (text.length > EXAMPLE_CHARS ? `${text.slice(0, EXAMPLE_CHARS - 1)}…` : text);
@@ -76,7 +95,7 @@ export function troubles(status, overview) {
     add("bad", [say(`${plural(poisoned.length, "run")} ${poisoned.length === 1 ? "was" : "were"} given up because daemons died with ${poisoned.length === 1 ? "it" : "them"}: `), ...listed(names, names.length, "#failing"), say(".")]);
   }
   const late = status.late_jobs;
-  if (late.length === 1) add("late", [say("Job "), { text: late[0].job, href: to.job(late[0].job), strong: true }, say(` is late: ${late[0].reason}.`)]);
+  if (late.length === 1) add("late", [say("Job "), { text: late[0].job, href: to.job(late[0].job), strong: true }, say(" is late: "), ...rich(late[0].reason), say(".")]);
   else if (late.length > 1) {
     const names = late.map(({ job }) => ({ name: job, href: to.job(job) }));
     add("late", [say(plural(late.length, "job"), "#late"), say(" are late: "), ...listed(names, names.length, "#late"), say(".")]);
@@ -167,7 +186,7 @@ export const OVER_FACTOR = 1.5;
 /**
  * What a group waits for, in words; the reason of the daemon stands beside it where it says more.
  * @param {any} group
- * @returns {{of: string, parts: Part[], reason: string}}
+ * @returns {{of: string, parts: Part[], reason: Part[]}}
  */
 export function waitWords(group) {
   const { code, count, pool, text } = group;
@@ -175,12 +194,12 @@ export function waitWords(group) {
   const verb = count === 1 ? "waits" : "wait";
   const list = say(runs, to.runs(code === "backoff" ? "state:running" : `${pool ? `pool:${pool} ` : ""}state:pending`));
   const thePool = pool ? { text: pool, href: to.slots(pool), strong: true } : say("");
-  const plainReason = text.replace(/slot\(s\)/g, "slots").replace(/\b1 slots\b/g, "1 slot");
-  if (code === "backoff") return { of: "retrying", parts: [list, say(` ${verb} to be tried again`)], reason: "" };
-  if (code === "paused") return { of: "paused", parts: [list, say(` ${verb}: slot pool `), thePool, say(" is paused")], reason: plainReason };
-  if (pool) return { of: code === "ready" ? "ready" : "queued", parts: [list, say(` ${verb} for `), thePool], reason: plainReason };
-  if (code === "node") return { of: "waiting", parts: [list, say(` ${verb} for a node`)], reason: plainReason };
-  return { of: "ready", parts: [list, say(` ${verb} to begin`)], reason: plainReason };
+  const reason = rich(text.replace(/\b1 slot\(s\)/g, "1 slot").replace(/slot\(s\)/g, "slots"));
+  if (code === "backoff") return { of: "retrying", parts: [list, say(` ${verb} to be tried again`)], reason: [] };
+  if (code === "paused") return { of: "paused", parts: [list, say(` ${verb}: slot pool `), thePool, say(" is paused")], reason };
+  if (pool) return { of: code === "ready" ? "ready" : "queued", parts: [list, say(` ${verb} for `), thePool], reason };
+  if (code === "node") return { of: "waiting", parts: [list, say(` ${verb} for a node`)], reason };
+  return { of: "ready", parts: [list, say(` ${verb} to begin`)], reason };
 }
 
 /**

@@ -29,7 +29,7 @@ function useDaemonClock(overview) {
 }
 
 /** What runs, waits and comes, in one line under the sentence; each leads to its list. */
-const Tallies = ({ status, overview }) => html`<p class="tallies soft">
+const Tallies = ({ status, overview }) => html`<p class="tallies soft dots">
   <a href=${to.runs("state:running")}>${overview.running.total} running</a>
   <a href=${overview.waiting.total > 0 ? "#waiting" : to.runs("state:pending")}>${overview.waiting.total} waiting</a>
   ${overview.next_fires[0] && html`<a href="#next">next fire ${overview.next_fires[0].job} <${Countdown} at=${overview.next_fires[0].at} /></a>`}

@@ -1,14 +1,15 @@
 // What fails now, grouped by cause; what was given up; what is late.
 import { html } from "../lib/dom.js";
 import { number, plural } from "../lib/format.js";
+import { rich } from "../lib/home.js";
 import { to } from "../lib/route.js";
 import { pauseJob, retryMatching, retryNow, startJob } from "../ui/acts.js";
 import { AskButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { State } from "../ui/state.js";
 import { Time } from "../ui/time.js";
-import { Counted } from "./home_parts.js";
 import { Countdown } from "./home_next.js";
+import { Counted, Sentence, useSteady } from "./home_parts.js";
 
 /** When the job is tried again, if it is. */
 const Again = ({ retrying, at }) => {
@@ -21,7 +22,7 @@ function FailingJob({ job }) {
   const retry = job.retrying && job.retry_at;
   return html`<li class="failing-job">
     <a class="main-link clip" href=${to.job(job.name)}>${job.name}</a>
-    <span class="said small"><a href=${to.run(job.run)}>failed <${Time} at=${job.last_at} form="relative" /></a><span class="sep" aria-hidden="true">·</span><${Again} retrying=${job.retrying} at=${job.retry_at} /></span>
+    <span class="said small dots"><a href=${to.run(job.run)}>failed <${Time} at=${job.last_at} form="relative" /></a><${Again} retrying=${job.retrying} at=${job.retry_at} /></span>
     <span class="acts">
       ${retry && html`<${AskButton} className="ghost tiny" title=${`Retry ${job.name} now`} wish=${() => retryNow(job.name, job.run)}><${Icon} of="again" />Retry now<//>`}
       ${!job.retrying && html`<${AskButton} className="ghost tiny" title=${`Start ${job.name}`} wish=${() => startJob(job.name)}><${Icon} of="play" />Start<//>`}
@@ -53,10 +54,11 @@ function Group({ group }) {
 }
 
 /** @param {{failing: any}} props */
-export function Failing({ failing }) {
+export function Failing({ failing: newest }) {
+  const [failing, steady] = useSteady(newest);
   if (failing.total === 0) return null;
   const hidden = failing.causes - failing.groups.length;
-  return html`<${Counted} id="failing" title="Failing now" count=${number(failing.total)} className="is-bad" more=${html`<a href=${to.runs("state:failed since:24h")}>Failed runs</a>`}>
+  return html`<${Counted} id="failing" title="Failing now" count=${number(failing.total)} steady=${steady} className="is-bad" more=${html`<a href=${to.runs("state:failed since:24h")}>Failed runs</a>`}>
     <ul class="causes">${failing.groups.map((group) => html`<${Group} key=${group.cause} group=${group} />`)}</ul>
     ${hidden > 0 && html`<div class="list-foot"><a href=${to.jobs("state:failing")}>${plural(hidden, "more cause")}</a></div>`}
   <//>`;
@@ -75,18 +77,25 @@ export function GivenUp({ runs }) {
   <//>`;
 }
 
+function LateJob({ late }) {
+  const parts = rich(late.reason);
+  // One that runs too long is not helped by another start.
+  const runs = parts.some((part) => "href" in part && part.href);
+  return html`<li class="failing-job">
+    <span class="row clip"><${State} of="late" iconOnly /><a class="main-link clip" href=${to.job(late.job)}>${late.job}</a></span>
+    <span class="said small dots"><span><${Sentence} parts=${parts} /></span><span class="quiet">late since <${Time} at=${late.since} /></span></span>
+    <span class="acts">
+      ${!runs && html`<${AskButton} className="ghost tiny" title=${`Start ${late.job}`} wish=${() => startJob(late.job)}><${Icon} of="play" />Start<//>`}
+      <a class="button ghost tiny" href=${to.job(late.job, "why")}><${Icon} of="help" />Why</a>
+    </span>
+  </li>`;
+}
+
 /** Jobs whose limit has passed. @param {{jobs: any[]}} props */
 export function Late({ jobs }) {
   if (jobs.length === 0) return null;
   return html`<${Counted} id="late" title="Late" count=${number(jobs.length)} className="is-late" more=${html`<a href=${to.jobs("state:late")}>Late jobs</a>`}>
-    <ul>${jobs.slice(0, 10).map((late) => html`<li key=${late.job} class="failing-job">
-      <span class="row clip"><${State} of="late" iconOnly /><a class="main-link clip" href=${to.job(late.job)}>${late.job}</a></span>
-      <span class="said small"><span>${late.reason}</span><span class="sep" aria-hidden="true">·</span><span class="quiet">since <${Time} at=${late.since} /></span></span>
-      <span class="acts">
-        <${AskButton} className="ghost tiny" title=${`Start ${late.job}`} wish=${() => startJob(late.job)}><${Icon} of="play" />Start<//>
-        <a class="button ghost tiny" href=${to.job(late.job, "why")}><${Icon} of="help" />Why</a>
-      </span>
-    </li>`)}</ul>
+    <ul>${jobs.slice(0, 10).map((late) => html`<${LateJob} key=${late.job} late=${late} />`)}</ul>
     ${jobs.length > 10 && html`<div class="list-foot"><a href=${to.jobs("state:late")}>all ${number(jobs.length)} late jobs</a></div>`}
   <//>`;
 }

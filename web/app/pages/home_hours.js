@@ -36,9 +36,9 @@ function Tip({ hour, name, index, count }) {
   </div>`;
 }
 
-const Twin = ({ hours, nameOf }) => html`<table class="unseen"><caption>Runs that ended in the last 24 hours, by hour</caption>
+const Twin = ({ hours, nameOf }) => html`<div class="unseen"><table><caption>Runs that ended in the last 24 hours, by hour</caption>
   <thead><tr><th scope="col">Hour</th>${LAYERS.map(({ key }) => html`<th scope="col">${key.replace("_", " ")}</th>`)}</tr></thead>
-  <tbody>${hours.map((hour) => html`<tr key=${hour.from}><th scope="row">${nameOf(hour)}</th>${LAYERS.map(({ key }) => html`<td>${hour[key]}</td>`)}</tr>`)}</tbody></table>`;
+  <tbody>${hours.map((hour) => html`<tr key=${hour.from}><th scope="row">${nameOf(hour)}</th>${LAYERS.map(({ key }) => html`<td>${hour[key]}</td>`)}</tr>`)}</tbody></table></div>`;
 
 /** @param {{hours: any[], from: string | null}} props */
 export function Hours({ hours, from }) {

@@ -7,7 +7,7 @@ import { whole } from "../lib/time.js";
 import { Meter } from "../ui/bars.js";
 import { State } from "../ui/state.js";
 import { daemonNow, Time } from "../ui/time.js";
-import { Counted } from "./home_parts.js";
+import { Counted, useSteady } from "./home_parts.js";
 
 const SLOT_POOLS_MAX = 8;
 const NODES_MAX = 6;
@@ -19,14 +19,17 @@ export function Countdown({ at }) {
 }
 
 /** @param {{fires: any[]}} props */
-export const NextFires = ({ fires }) => html`<${Counted} id="next" title="Next fires" more=${html`<a href=${to.jobs()}>Schedules</a>`}>
+export function NextFires({ fires: newest }) {
+  const [fires, steady] = useSteady(newest);
+  return html`<${Counted} id="next" title="Next fires" steady=${steady} more=${html`<a href=${to.jobs()}>Schedules</a>`}>
   ${fires.length === 0 ? html`<p class="none">No job fires by itself: none has a schedule, or all are paused.</p>` : html`<ol>${fires.map((fire) => html`<li class="fire" key=${fire.job}>
     <span class="count-down"><${Countdown} at=${fire.at} /></span>
     <a class="main-link clip" href=${to.job(fire.job)}>${fire.job}</a>
     <span class="said tiny quiet clip" title=${fire.description}>${fire.description}</span>
     <span class="when small"><${Time} at=${fire.at} ofJob=${fire.timezone} /></span>
   </li>`)}</ol>`}
-<//>`;
+  <//>`;
+}
 
 function SlotPoolRow({ pool }) {
   const { name, readable, used, slots, queued, paused, draining } = pool;

@@ -6,16 +6,16 @@ import { to } from "../lib/route.js";
 import { span, whole } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
 import { State } from "../ui/state.js";
-import { daemonNow, Span, Time } from "../ui/time.js";
+import { daemonNow, Span } from "../ui/time.js";
 import { Countdown } from "./home_next.js";
-import { Counted, Sentence } from "./home_parts.js";
+import { Counted, Sentence, useSteady } from "./home_parts.js";
 
 /** The bar and the words; the only part of a row that ticks. */
 function Elapsed({ from, typical }) {
   const elapsed = Math.max(0, daemonNow() - (instant(from) ?? 0));
   const along = progress(elapsed, typical);
   const over = along && along.factor >= OVER_FACTOR;
-  const words = !along ? "no typical time yet" : over ? `${along.factor < 10 ? along.factor.toFixed(1) : Math.round(along.factor)} × typical ${span(typical)}` : `of about ${span(typical)}`;
+  const words = !along ? "no typical time yet" : over ? `${along.factor < 10 ? along.factor.toFixed(1) : Math.round(along.factor)} × typical ${span(typical)}` : along.over > 0 ? `${span(typical)} is typical` : `of about ${span(typical)}`;
   return html`<div class=${`elapsed ${over ? "is-over" : ""}`}>
     <div class="words small"><strong>${whole(elapsed)}</strong> <span class=${over ? "wait" : "quiet"}>${over && html`<${Icon} of="late" />`}${words}</span></div>
     <div class="track" aria-hidden="true">${along && html`<i class="within" style=${{ width: `${along.within * 100}%` }}></i>${along.over > 0 && html`<i class="over" style=${{ width: `${along.over * 100}%` }}></i>`}`}</div>
@@ -32,9 +32,10 @@ const RunningRow = ({ run }) => html`<li class="running">
 </li>`;
 
 /** @param {{running: any}} props */
-export function Running({ running }) {
+export function Running({ running: newest }) {
+  const [running, steady] = useSteady(newest);
   const more = running.total - running.runs.length;
-  return html`<${Counted} id="running" title="Running" count=${number(running.total)} more=${html`<a href=${to.runs("state:running")}>Running runs</a>`}>
+  return html`<${Counted} id="running" title="Running" steady=${steady} count=${number(running.total)} more=${html`<a href=${to.runs("state:running")}>Running runs</a>`}>
     ${running.total === 0 ? html`<p class="none">Nothing runs at the moment.</p>` : html`<ul>${running.runs.map((run) => html`<${RunningRow} key=${run.id} run=${run} />`)}</ul>`}
     ${more > 0 && html`<div class="list-foot"><a href=${to.runs("state:running")}>${plural(more, "other")}, begun later</a></div>`}
   <//>`;
@@ -46,10 +47,10 @@ function WaitRow({ group }) {
   return html`<li class="wait-row">
     <${State} of=${of} iconOnly />
     <div class="grow">
-      <div><${Sentence} parts=${parts} /></div>
-      <div class="small soft why">
+      <div class="what"><${Sentence} parts=${parts} /></div>
+      <div class="small soft dots">
         ${group.retry_at && html`<span>the next <${Countdown} at=${group.retry_at} /></span>`}
-        ${reason && html`<span>${reason}</span>`}
+        ${reason.length > 0 && html`<span><${Sentence} parts=${reason} /></span>`}
         ${head && html`<span>${group.pool ? "first in line" : "first"}: <a href=${to.run(head.run_id)}>${head.job ?? "run"}</a></span>`}
         ${group.oldest_since && html`<span title="How long the oldest of them has waited">oldest <${Span} from=${group.oldest_since} /></span>`}
       </div>
@@ -58,8 +59,9 @@ function WaitRow({ group }) {
 }
 
 /** @param {{waiting: any}} props */
-export function Waiting({ waiting }) {
-  return html`<${Counted} id="waiting" title="Waiting, and why" count=${number(waiting.total)} more=${html`<a href=${to.slots()}>Queues</a>`}>
+export function Waiting({ waiting: newest }) {
+  const [waiting, steady] = useSteady(newest);
+  return html`<${Counted} id="waiting" title="Waiting, and why" steady=${steady} count=${number(waiting.total)} more=${html`<a href=${to.slots()}>Queues</a>`}>
     ${waiting.total === 0 ? html`<p class="none">Nothing waits.</p>` : html`<ul>${waiting.groups.map((group) => html`<${WaitRow} key=${`${group.pool} ${group.code === "backoff"}${group.pool ? "" : group.text}`} group=${group} />`)}</ul>`}
   <//>`;
 }
