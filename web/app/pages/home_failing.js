@@ -13,7 +13,7 @@ import { Counted, Sentence, useSteady } from "./home_parts.js";
 
 /** When the job is tried again, if it is. */
 const Again = ({ retrying, at }) => {
-  if (!retrying) return html`<span class="quiet">not tried again by itself</span>`;
+  if (!retrying) return html`<span class="quiet">no retry</span>`;
   if (!at) return html`<span class="wait">being tried again</span>`;
   return html`<span class="wait">tried again <${Countdown} at=${at} /></span>`;
 };

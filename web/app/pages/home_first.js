@@ -26,7 +26,7 @@ export function FirstSteps({ fires }) {
   }
   const job = name ?? "NAME";
   return html`<${Card} title="First steps" className="first" more=${name && html`<${AskButton} className="main" wish=${() => startJob(name)}>Start ${name}<//>`}><ol class="steps">
-    <li><p>Start a job by hand and watch what it prints.</p><${Command} text=${cli("job", "start", job, "--follow")} /></li>
+    <li><p>Start a job by hand.</p><${Command} text=${cli("job", "start", job)} /></li>
     <li><p>See what runs, what waits and what comes next.</p><${Command} text=${cli("status")} /></li>
     <li><p>Edit the configuration, then put it in force.</p><${Command} text=${cli("config", "reload")} /></li>
   </ol><//>`;

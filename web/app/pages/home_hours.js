@@ -65,7 +65,7 @@ export function Hours({ hours, from }) {
     more=${html`<span class="small"><a href=${to.runs("since:24h")}>${plural(ended, "run")}</a>${failed > 0 && html`, <a class="bad" href=${to.runs("state:failed since:24h")}>${number(failed)} failed</a>`}</span>`}>
     <div class="hours">
       <span class="top-mark tiny quiet" aria-hidden="true">${number(top)}</span>
-      <div class="chart bars" role="group" aria-label="Runs by hour; the arrow keys go by hour, Enter shows the runs" ref=${chart} onKeyDown=${onKeyDown} onMouseLeave=${() => setAt(undefined)}
+      <div class="chart" role="group" aria-label="Runs by hour; the arrow keys go by hour, Enter shows the runs" ref=${chart} onKeyDown=${onKeyDown} onMouseLeave=${() => setAt(undefined)}
         onFocusOut=${() => setAt(undefined)} onFocusIn=${(event) => setStop(Number(event.target.dataset.at ?? stop))}>
         ${hours.map((hour, index) => html`<${Bar} key=${hour.from} hour=${hour} top=${top} name=${nameOf(hour)} at=${index} reached=${index === stop} point=${point} />`)}
         ${at !== undefined && hours[at] && html`<${Tip} hour=${hours[at]} name=${nameOf(hours[at])} index=${at} count=${hours.length} />`}
