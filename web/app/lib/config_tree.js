@@ -17,6 +17,12 @@ function children(value) {
   return Object.entries(value);
 }
 
+/** Settings first, then what there may be a thousand of. */
+const LAST = ["pools", "crontabs", "jobs"];
+
+/** @param {any} config @returns {[string, any][]} */
+const sections = (config) => Object.entries(config).sort(([one], [other]) => LAST.indexOf(one) - LAST.indexOf(other));
+
 /** What a number means that only says milliseconds or bytes. @param {string} key @param {any} value */
 function hintOf(key, value) {
   if (typeof value !== "number") return undefined;
@@ -58,9 +64,10 @@ export function configLines(config, { find = "", folded = new Set(), all = false
     if (lines.length < max) lines.push(line);
     else more += 1;
   };
-  /** `shown`: a name above was found, so that everything here is of interest. */
-  const walk = (value, path, depth, shown) => {
-    for (const [key, each] of children(value)) {
+  /** `shown`: a name above was found, so that everything here is of interest. `named`: its name stands above already. */
+  const walk = (value, path, depth, shown, named) => {
+    for (const [key, each] of path ? children(value) : sections(value)) {
+      if (named && key === "name") continue;
       if (!all && isNothing(each)) continue;
       const here = path ? `${path}.${key}` : key;
       const itself = wanted !== "" && key.toLowerCase().includes(wanted);
@@ -69,11 +76,11 @@ export function configLines(config, { find = "", folded = new Set(), all = false
       if (isBranch(each) && !isNothing(each)) {
         const kids = children(each);
         // Sections begin open, things of a list closed; what a search found deeper is opened.
-        const first = wanted ? !itself && !shown : depth === 0;
+        const first = wanted ? !itself && !shown : !Array.isArray(value);
         const open = folded.has(here) ? !first : first;
         if (itself) found += 1;
         push({ path: here, depth, key, kind: "fold", open, found: itself, count: Array.isArray(each) ? number(kids.length) : undefined, href: home?.(key) });
-        if (open) walk(each, here, depth + 1, shown || itself);
+        if (open) walk(each, here, depth + 1, shown || itself, Array.isArray(value) && typeof each.name === "string");
       } else {
         const { value: words, type } = text(each);
         const hit = wanted !== "" && (itself || (type !== "null" && words.toLowerCase().includes(wanted)));
@@ -82,7 +89,7 @@ export function configLines(config, { find = "", folded = new Set(), all = false
       }
     }
   };
-  walk(config, "", 0, false);
+  walk(config, "", 0, false, false);
   return { lines, more, found };
 }
 

@@ -1,14 +1,14 @@
 // The configuration in force: since when, what was refused, what needs a restart, and all of it to search.
 import { html, signal, useEffect, useState } from "../lib/dom.js";
 import { configLines, plain, reloadWords } from "../lib/config_tree.js";
-import { plural } from "../lib/format.js";
+import { instant, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
 import { param, setParams } from "../lib/route.js";
 import { useQuery } from "../lib/store.js";
 import { AskButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { Card, CopyButton, Loaded, Note, Nothing } from "../ui/parts.js";
-import { Time } from "../ui/time.js";
+import { daemonNow, Time } from "../ui/time.js";
 
 const PAGE = 300;
 /** What the last reload from this page did. */
@@ -21,13 +21,14 @@ const reload = () => ({
   request: () => ({ method: "POST", path: "/api/config:reload" }),
   cli: () => ["config", "reload"],
   done: (answer) => {
-    last.value = { at: Date.now(), words: reloadWords(answer), warnings: answer.warnings };
+    last.value = { at: daemonNow(), words: reloadWords(answer) };
     return "The configuration was reloaded";
   },
 });
 
-function Reloaded() {
-  if (!last.value) return null;
+/** @param {{refusedAt?: string}} props an older success would mislead beside a newer refusal */
+function Reloaded({ refusedAt }) {
+  if (!last.value || (instant(refusedAt) ?? 0) > last.value.at) return null;
   const { at, words } = last.value;
   const dismiss = () => {
     last.value = undefined;
@@ -56,7 +57,7 @@ function Line({ line, flip }) {
   const { key, value, type, hint, count, depth, kind, open, found, href, path } = line;
   const pad = { paddingLeft: `${depth * 1.25}rem` };
   if (kind === "fold") {
-    return html`<li class=${`line fold ${found ? "found" : ""}`} style=${pad}><button type="button" aria-expanded=${open ? "true" : "false"} onClick=${() => flip(path)}><${Icon} of="next" /><span class="key">${key}</span>${count !== undefined && html`<span class="quiet tiny">${count}</span>`}</button>${href && html`<a class="tiny" href=${href}>open</a>`}</li>`;
+    return html`<li class=${`line fold ${found ? "found" : ""}`} style=${pad}><button type="button" aria-expanded=${open ? "true" : "false"} onClick=${() => flip(path)}><${Icon} of="next" /><span class="key">${key}</span>${count !== undefined && html`<span class="quiet tiny">${count}</span>`}</button>${href && html`<a class="tiny" href=${href} aria-label=${`Open ${key}`}>Open</a>`}</li>`;
   }
   return html`<li class=${`line ${found ? "found" : ""}`} style=${pad}><span class="key">${key}</span><span class=${`value is-${type}`}>${value}</span>${hint && html`<span class="quiet hint">${hint}</span>`}</li>`;
 }
@@ -110,7 +111,7 @@ export function Configuration({ status }) {
       <${AskButton} className="main" wish=${reload}><${Icon} of="again" />Reload<//>
     </div>
     ${standing?.rejected && html`<${Rejected} rejected=${standing.rejected} />`}
-    <${Reloaded} />
+    <${Reloaded} refusedAt=${standing?.rejected?.at} />
     ${standing?.needs_restart.length > 0 && html`<${Card} flush title=${html`Needs a restart <span class="quiet">${standing.needs_restart.length}</span>`}>
       <div class="body-pad"><${Note} of="wait" icon="again">These settings keep the values they had when the daemon started.<//></div><${FileSettings} settings=${standing.needs_restart} /><//>`}
     ${standing?.warnings.length > 0 && html`<${Card} flush title=${html`Warnings <span class="quiet">${standing.warnings.length}</span>`}><ul class="warnings">${standing.warnings.slice(0, 100).map((warning) => html`<${Warning} key=${`${warning.pointer} ${warning.code} ${warning.detail}`} warning=${warning} />`)}</ul><//>`}

@@ -48,7 +48,7 @@ export function Health({ status }) {
       ${checks ? html`<${List} label="Checks" rows=${checks} columns=${COLUMNS} keyOf=${(check) => check.name} />` : query.error ? html`<${Fault} error=${query.error} again=${query.reload} />` : html`<${Skeleton} lines=${6} />`}
     <//>
     ${data && html`<${Card} title="This daemon"><${Facts} of=${[
-      ["Verdict", data.verdict],
+      ["Verdict", html`<span><${Sentence} parts=${rich(data.verdict)} /></span>`],
       ["Up for", html`<${Span} from=${data.started_at} /> <span class="quiet">since <${Time} at=${data.started_at} /></span>`],
       ["Draining", data.draining ? html`<${State} of="draining" word="yes: nothing new begins" />` : "no"],
       ["Late jobs", data.late_jobs.length > 0 ? html`<a href=${to.jobs("state:late")}>${number(data.late_jobs.length)}</a>` : "none"],
