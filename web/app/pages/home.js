@@ -16,6 +16,8 @@ import { Sentence } from "./home_parts.js";
 
 const TOPICS = ["runs", "slots", "jobs", "nodes", "config"];
 const EVERY_MS = 15_000;
+/** On a busy daemon every run is a change: once a second is enough for a person. */
+const REST_MS = 1000;
 /** Below this the clocks are thought to agree: the answer took its time too. */
 const SKEW_MIN_MS = 1500;
 
@@ -52,8 +54,8 @@ const Waiting_ = () => html`<${PageHead} title="Home" />
   <div class="home-columns"><div class="stack wide"><div class="card"><${Skeleton} lines=${6} /></div></div><div class="stack wide"><div class="card"><${Skeleton} lines=${6} /></div></div></div>`;
 
 export function Home() {
-  const status = useQuery("/api/status", { topics: TOPICS, every: EVERY_MS });
-  const overview = useQuery("/api/overview", { topics: TOPICS, every: EVERY_MS });
+  const status = useQuery("/api/status", { topics: TOPICS, every: EVERY_MS, rest: REST_MS });
+  const overview = useQuery("/api/overview", { topics: TOPICS, every: EVERY_MS, rest: REST_MS });
   useDaemonClock(overview);
   const missing = [status, overview].find((query) => query.data === undefined);
   if (missing) return missing.error ? html`<${PageHead} title="Home" /><${Fault} error=${missing.error} again=${missing.reload} />` : html`<${Waiting_} />`;

@@ -33,9 +33,13 @@ export function ask(wish) {
 
 function close() {
   asked.value = undefined;
-  // The control that asked may have gone with what it acted on.
-  if (before instanceof HTMLElement && before.isConnected) before.focus();
-  else document.querySelector("main")?.focus();
+  const asker = before;
+  // Until the dialog has gone, everything behind it is inert; the control that asked may have gone with what it acted on.
+  requestAnimationFrame(() => {
+    if (asked.peek()) return;
+    if (asker instanceof HTMLElement && asker.isConnected && asker !== document.body) asker.focus();
+    else document.querySelector("main")?.focus();
+  });
 }
 
 /** A modal that opens when it is made and closes with Escape. @param {{label: string, className?: string, onClose: () => void, children?: any}} props */
