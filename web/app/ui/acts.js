@@ -66,7 +66,7 @@ export async function retryMatching({ title, filter, hint }) {
   }
   ask({
     title,
-    will: html`<p>${plural(preview.retry + preview.rerun, "job")} ${preview.retry + preview.rerun === 1 ? "begins" : "begin"}: ${preview.retry} tried again now, ${preview.rerun} started as a new run.</p>
+    will: html`<p>${[preview.retry > 0 && `${plural(preview.retry, "run")} that ${preview.retry === 1 ? "waits" : "wait"} for another attempt ${preview.retry === 1 ? "gets" : "get"} it now`, preview.rerun > 0 && `${plural(preview.rerun, "job")} ${preview.rerun === 1 ? "starts" : "start"} as a new run`].filter(Boolean).join("; ")}.</p>
       <ul class="tiny">${preview.sample.map((run) => html`<li key=${run.id}><strong>${run.job}</strong> ${DEEDS[run.action] ?? run.action}</li>`)}</ul>
       ${preview.count > preview.sample.length && html`<p class="quiet tiny">and ${preview.count - preview.sample.length} more</p>`}${hint}`,
     verb: "Retry",

@@ -32,14 +32,12 @@ export function ask(wish) {
 }
 
 function close() {
+  // While a modal is open, nothing outside of it takes the focus.
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   asked.value = undefined;
-  const asker = before;
-  // Until the dialog has gone, everything behind it is inert; the control that asked may have gone with what it acted on.
-  requestAnimationFrame(() => {
-    if (asked.peek()) return;
-    if (asker instanceof HTMLElement && asker.isConnected && asker !== document.body) asker.focus();
-    else document.querySelector("main")?.focus();
-  });
+  // The control that asked may have gone with what it acted on.
+  if (before instanceof HTMLElement && before.isConnected) before.focus();
+  else document.querySelector("main")?.focus();
 }
 
 /** A modal that opens when it is made and closes with Escape. @param {{label: string, className?: string, onClose: () => void, children?: any}} props */
