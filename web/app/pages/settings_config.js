@@ -2,6 +2,7 @@
 import { html, signal, useEffect, useState } from "../lib/dom.js";
 import { configLines, plain, reloadWords } from "../lib/config_tree.js";
 import { instant, plural } from "../lib/format.js";
+import { copy } from "../lib/clip.js";
 import { bind } from "../lib/keys.js";
 import { param, setParams } from "../lib/route.js";
 import { useQuery } from "../lib/store.js";
@@ -9,6 +10,7 @@ import { AskButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { Card, CopyButton, Loaded, Note, Nothing } from "../ui/parts.js";
 import { daemonNow, Time } from "../ui/time.js";
+import { say } from "../ui/toast.js";
 
 const PAGE = 300;
 /** What the last reload from this page did. */
@@ -62,6 +64,9 @@ function Line({ line, flip }) {
   return html`<li class=${`line ${found ? "found" : ""}`} style=${pad}><span class="key">${key}</span><span class=${`value is-${type}`}>${value}</span>${hint && html`<span class="quiet hint">${hint}</span>`}</li>`;
 }
 
+/** Made when it is asked for: a thousand jobs are megabytes. */
+const copyAll = (config) => copy(JSON.stringify(config, null, 2)).then(() => say("Copied"), () => say("The browser did not allow copying"));
+
 function Tree({ config }) {
   const find = param("find");
   const [text, setText] = useState(find);
@@ -86,7 +91,7 @@ function Tree({ config }) {
     if (!next.delete(path)) next.add(path);
     setFolded(next);
   };
-  return html`<${Card} title="In force" flush more=${html`<${CopyButton} label="Copy as JSON" text=${JSON.stringify(config, null, 2)} />`}>
+  return html`<${Card} title="In force" flush more=${html`<button type="button" class="button ghost tiny" onClick=${() => copyAll(config)}><${Icon} of="copy" />Copy as JSON</button>`}>
     <div class="tree-head">
       <div class="filter"><${Icon} of="search" /><input id="find-config" class="input" type="search" aria-label="Search the configuration" placeholder="Key, value, job or slot pool" value=${text} autocomplete="off" spellcheck=${false} onInput=${(event) => setText(event.currentTarget.value)} /></div>
       <label class="row small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.currentTarget.checked)} />Also what is not set</label>
