@@ -1,5 +1,5 @@
 // The configuration in force: since when, what was refused, what needs a restart, and all of it to search.
-import { html, signal, useEffect, useState } from "../lib/dom.js";
+import { html, signal, useEffect, useMemo, useState } from "../lib/dom.js";
 import { configLines, plain, reloadWords } from "../lib/config_tree.js";
 import { instant, plural } from "../lib/format.js";
 import { copy } from "../lib/clip.js";
@@ -85,7 +85,7 @@ function Tree({ config }) {
     setFolded(new Set());
     setMax(PAGE);
   }, [find]);
-  const { lines, more, found } = configLines(config, { find, folded, all, max });
+  const { lines, more, found } = useMemo(() => configLines(config, { find, folded, all, max }), [config, find, folded, all, max]);
   const flip = (path) => {
     const next = new Set(folded);
     if (!next.delete(path)) next.add(path);
