@@ -4,7 +4,7 @@
 export class Problem extends Error {
   /**
    * @param {{status: number, code: string, detail: string, requestId?: string, errors?: object[], retryable?: boolean,
-   *   currentVersion?: unknown, method: string, path: string}} facts
+   *   currentVersion?: unknown, place?: {column: number, length: number}, method: string, path: string}} facts
    */
   constructor(facts) {
     super(facts.detail);
@@ -15,6 +15,7 @@ export class Problem extends Error {
     this.errors = facts.errors ?? [];
     this.retryable = facts.retryable ?? false;
     this.currentVersion = facts.currentVersion;
+    this.place = facts.place;
     this.method = facts.method;
     this.path = facts.path;
   }
@@ -62,6 +63,7 @@ async function refusal(response, method, path) {
     errors: body.errors,
     retryable: body.retryable,
     currentVersion: body.current_version,
+    place: body.column === undefined ? undefined : { column: body.column, length: body.length ?? 1 },
     method,
     path,
   });
