@@ -24,6 +24,9 @@ export function statesOf(job) {
 /** It began, and nothing of it runs now: it waits for another attempt. @param {any} job */
 export const isRetrying = (job) => job.last_run?.state === "running" && job.running === 0;
 
+/** The state of its last run, more exactly: waiting for slots, or for another attempt. @param {any} job */
+export const runState = (job) => (isRetrying(job) ? "retrying" : job.last_run.state === "pending" && job.pool ? "queued" : job.last_run.state);
+
 /** The last run that ended was a failure, or its attempts have failed so far. @param {any} job */
 export const isFailing = (job) => isRetrying(job) || BAD.includes(job.recent?.[0]?.state ?? "");
 
@@ -57,4 +60,10 @@ export function successOf(runs) {
   const ended = runs.filter(({ state }) => state === "succeeded" || BAD.includes(state));
   const good = ended.filter(({ state }) => state === "succeeded").length;
   return { good, of: ended.length };
+}
+
+/** How long a run typically takes; undefined where none has. @param {{duration_ms?: number | null}[]} runs */
+export function median(runs) {
+  const lengths = runs.flatMap(({ duration_ms: took }) => (typeof took === "number" ? [took] : [])).sort((one, other) => one - other);
+  return lengths[Math.floor(lengths.length / 2)];
 }

@@ -98,7 +98,7 @@ export const upcoming = (instants, now) => instants.find((instant) => Date.parse
 export const caret = (expression, column, length) => `${expression}\n${" ".repeat(column)}${"^".repeat(Math.max(1, length))}`;
 
 /** A pause whose end is so far away that it means: until somebody ends it. */
-export const OPEN_END = "9999-12-31T23:59:59Z";
+export const OPEN_END = "9000-01-01T00:00:00Z";
 /** @param {string | null | undefined} until */
 export const isOpenEnd = (until) => !until || until >= "9000";
 
@@ -121,13 +121,14 @@ function pauseEnd(end, until, now, zone) {
 }
 
 /**
- * Times one is likely to ask about: recent moments that did not simply run, then others, newest first, each with a word.
- * @param {{local: string, outcome: string}[]} fires newest first @param {string} today in the zone of the fires @param {number} [count]
+ * Times one is likely to ask about: recent moments that did not simply run, one of each streak, then others; each with a word.
+ * @param {{local: string, outcome: string, skipped?: {code: string} | null}[]} fires newest first @param {string} today in the zone of the fires
+ * @param {number} [count]
  */
 export function questions(fires, today, count = 8) {
-  const ran = ({ outcome }) => outcome === "run";
-  const odd = fires.filter((fire) => !ran(fire)).slice(0, count - 3);
-  const plain = fires.filter(ran).slice(0, count - odd.length);
+  const kind = (fire) => `${fire?.outcome} ${fire?.skipped?.code}`;
+  const odd = fires.filter((fire, at) => fire.outcome !== "run" && kind(fire) !== kind(fires[at - 1])).slice(0, count - 3);
+  const plain = fires.filter((fire) => fire.outcome === "run").slice(0, count - odd.length);
   return [...odd, ...plain].map((fire) => {
     const parts = moment(fire.local);
     return { at: fire.local, outcome: fire.outcome, word: parts ? `${dayWord(parts.date, today)} ${parts.clock}` : fire.local };

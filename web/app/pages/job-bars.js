@@ -1,5 +1,6 @@
 // The last runs of a job as bars: how long each took, how it ended, one click away.
 import { html } from "../lib/dom.js";
+import { median } from "../lib/jobs.js";
 import { to } from "../lib/route.js";
 import { relative, span } from "../lib/time.js";
 import { Nothing } from "../ui/parts.js";
@@ -17,14 +18,12 @@ function Bar({ run, longest }) {
 export function RunBars({ job }) {
   const runs = job.recent;
   if (runs.length === 0) return html`<${Nothing} title="It has not run yet." command=${`ductor job start ${/^[\w.-]+$/.test(job.name) ? job.name : `'${job.name}'`} --follow`} />`;
-  const lengths = runs.map((run) => run.duration_ms ?? 0);
-  const longest = Math.max(...lengths, 1);
-  const sorted = lengths.filter((_, at) => runs[at].duration_ms != null).sort((one, other) => one - other);
-  const median = sorted[Math.floor(sorted.length / 2)];
+  const longest = Math.max(...runs.map((run) => run.duration_ms ?? 0), 1);
+  const typical = median(runs);
   const counted = [...new Set(runs.map(({ state }) => state))].map((state) => [state, runs.filter((run) => run.state === state).length]);
   return html`<div class="stack">
     <div class="run-bars" role="group" aria-label=${`The last ${runs.length} runs, oldest first`}>${[...runs].reverse().map((run) => html`<${Bar} key=${run.id} run=${run} longest=${longest} />`)}</div>
     <div class="row wrap apart small"><span class="row wrap">${counted.map(([state, count]) => html`<${State} key=${state} of=${state} word=${`${count} ${wordOf(state)}`} />`)}</span>
-      <span class="quiet">${median === undefined ? "" : `typically ${span(median)}, at most ${span(longest)}`}</span></div>
+      <span class="quiet">${typical === undefined ? "" : `typically ${span(typical)}, at most ${span(longest)}`}</span></div>
   </div>`;
 }

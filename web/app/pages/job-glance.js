@@ -1,10 +1,10 @@
 // What a job is now, in four parts: its schedule, what comes next, how the last run went, how the last ones went.
 import { html } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
-import { isRetrying, successOf } from "../lib/jobs.js";
+import { median, runState, successOf } from "../lib/jobs.js";
 import { to } from "../lib/route.js";
 import { isOpenEnd } from "../lib/schedule.js";
-import { Spark } from "../ui/bars.js";
+import { span } from "../lib/time.js";
 import { Note } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { Span, Time } from "../ui/time.js";
@@ -27,22 +27,24 @@ function Next({ job }) {
 function Last({ job }) {
   const { last_run: last } = job;
   if (!last) return html`<${Big}>never ran<//><${Under}>Nothing is recorded yet.<//>`;
-  return html`<${Big}><a class="plain" href=${to.run(last.id)}><${State} of=${isRetrying(job) ? "retrying" : last.state} /></a><//>
-    <${Under}><${Time} at=${last.ended_at ?? last.started_at} form="relative" />${last.started_at && html`, ${last.ended_at ? "took" : "for"} <${Span} from=${last.started_at} to=${last.ended_at} />`}<//>
+  return html`<${Big}><a class="plain" href=${to.run(last.id)}><${State} of=${runState(job)} /></a><//>
+    <${Under}>${last.ended_at
+      ? html`<${Time} at=${last.ended_at} form="relative" />${last.started_at && html`, took <${Span} from=${last.started_at} to=${last.ended_at} />`}`
+      : last.started_at ? html`began <${Time} at=${last.started_at} form="relative" />` : "has not begun"}<//>
     ${last.reason && html`<p class="small bad">${last.reason}</p>`}`;
 }
 
 function Recent({ job }) {
-  const runs = job.recent;
-  const { good, of } = successOf(runs);
-  return html`<${Big}>${of > 0 ? `${good} of ${of}` : "—"}<//><${Under}>${of > 0 ? "succeeded" : "no run has ended"}<//><${Spark} runs=${runs} label=${job.name} />`;
+  const { good, of } = successOf(job.recent);
+  const typical = median(job.recent);
+  return html`<${Big}>${of > 0 ? `${good} of ${of} succeeded` : "—"}<//><${Under}>${of === 0 ? "No run has ended." : typical === undefined ? "" : `typically ${span(typical)}`}<//>`;
 }
 
 /** What holds now and needs to be said in a sentence. */
 function Now({ job }) {
   const { paused, late, pool, running } = job;
   return html`
-    ${paused && html`<${Note} of="wait" icon="pause"><strong>Paused by ${paused.by}</strong> ${isOpenEnd(paused.until) ? "until somebody resumes it" : html`until <${Time} at=${paused.until} ofJob=${job.schedule?.timezone} />, <${Time} at=${paused.until} form="relative" />`}${paused.note ? `: ${paused.note}` : "."} Fires until then are recorded as skipped.<//>`}
+    ${paused && html`<${Note} of="wait" icon="pause"><strong>Paused by ${paused.by}</strong> ${isOpenEnd(paused.until) ? "until somebody resumes it" : html`until <${Time} at=${paused.until} ofJob=${job.schedule?.timezone} />, <${Time} at=${paused.until} form="relative" />`}${paused.note ? html`: ‘${paused.note}’.` : "."} Fires until then are recorded as skipped.<//>`}
     ${(late ?? []).map((each) => html`<${Note} key=${each.check} of="bad" icon="late"><strong>Late</strong> since <${Time} at=${each.since} ofJob=${job.schedule?.timezone} />: ${each.reason}${each.run_id && html` <a href=${to.run(each.run_id)}>The run</a>`}<//>`)}
     ${job.queue_unavailable && html`<${Note} of="bad" icon="cross">The state of its slot pool cannot be read: its fires are skipped until that is repaired.<//>`}
     ${pool?.queued > 0 && html`<${Note} of="wait" icon="wait">${plural(pool.queued, "entry", "entries")} of this job ${pool.queued === 1 ? "waits" : "wait"} for slots in <a href=${to.slots(pool.name)}>${pool.name}</a>.<//>`}

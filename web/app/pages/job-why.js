@@ -12,7 +12,7 @@ import { State } from "../ui/state.js";
 import { daemonNow, Time } from "../ui/time.js";
 
 /** How each kind of answer looks. */
-const FAMILIES = { run: "good", caught_up: "good", future: "busy", owed: "wait" };
+const FAMILIES = { ran: "good", caught_up: "good", future: "busy", due_now: "busy", owed: "wait", job_paused: "wait", disabled: "wait", still_running: "wait", missed: "bad", no_daemon: "bad", last_not_successful: "bad", queue_timeout: "bad", pool_full: "bad" };
 
 const base = (job) => `/api/schedules/${encodeURIComponent(job.name)}`;
 const zoneOf = (job) => job.schedule?.timezone ?? "UTC";
@@ -55,7 +55,7 @@ function Around({ job, of, word }) {
 
 /** @param {{job: any, answer: any}} props */
 function Answer({ job, answer }) {
-  const family = FAMILIES[answer.code] ?? "calm";
+  const family = answer.run?.state === "failed" ? "bad" : (FAMILIES[answer.code] ?? "calm");
   const link = location.origin + here.value.path + addressWith({}).slice(here.value.path.length);
   return html`<div class="stack wide" aria-live="polite">
     <div class=${`verdict of-${family}`}>

@@ -12,7 +12,7 @@ import { List, ListFoot } from "../ui/list.js";
 import { Fault, Loaded, Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { pauseWish, resumeWish, startWish } from "./job-actions.js";
-import { JobStates, LastRun, NextFire, Schedule, Trend } from "./job-parts.js";
+import { JobStates, LastFire, NextFire, Schedule, Trend } from "./job-parts.js";
 
 const STATES = ["failing", "late", "running", "paused", "disabled"];
 const PAGE_SIZE = 100;
@@ -32,10 +32,10 @@ const COLUMNS = [
   { key: "state", title: "State", lead: true, className: "of-state", cell: (job) => html`<${JobStates} job=${job} />` },
   { key: "job", title: "Job", lead: true, className: "of-name", cell: (job) => html`<a class="main-link" href=${to.job(job.name)}>${job.name}</a>` },
   { key: "schedule", title: "Schedule", className: "of-schedule", cell: (job) => html`<${Schedule} schedule=${job.schedule} />` },
-  { key: "next", title: "Next fire", cell: (job) => html`<${NextFire} job=${job} />` },
-  { key: "last", title: "Last run", cell: (job) => html`<${LastRun} job=${job} />` },
+  { key: "next", title: "Next fire", className: "of-next", cell: (job) => html`<${NextFire} job=${job} />` },
+  { key: "last", title: "Last fire", className: "of-last", cell: (job) => html`<${LastFire} job=${job} />` },
   { key: "trend", title: "Last 20", cell: (job) => html`<${Trend} job=${job} />` },
-  { key: "pool", title: "Slot pool", cell: (job) => (job.pool ? html`<a class="plain" href=${to.slots(job.pool.name)}>${job.pool.name}</a>${job.pool.slots > 1 ? html` <span class="quiet tiny nowrap">${job.pool.slots} slots</span>` : ""}` : job.queue_unavailable ? html`<span class="bad tiny">unavailable</span>` : html`<span class="quiet">—</span>`) },
+  { key: "pool", title: "Slot pool", className: "nowrap", cell: (job) => (job.pool ? html`<a class="plain" href=${to.slots(job.pool.name)}>${job.pool.name}</a>${job.pool.slots > 1 ? html` <span class="quiet tiny nowrap">${job.pool.slots} slots</span>` : ""}` : job.queue_unavailable ? html`<span class="bad tiny">unavailable</span>` : null) },
   { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (job) => html`<${RowActions} job=${job} />` },
 ];
 

@@ -20,6 +20,9 @@ const EXAMPLES = [
 ];
 const zones = () => (Intl.supportedValuesOf ? ["UTC", ...Intl.supportedValuesOf("timeZone")] : ["UTC", browserZone()]);
 
+/** The clock beside that of the expression: UTC, or that of the browser where UTC stands already. */
+const otherZone = () => ((param("zone") || browserZone()) === "UTC" ? browserZone() : "UTC");
+
 /** What the fields ask, as the body of a preview. */
 function asked() {
   const expression = param("expression");
@@ -27,7 +30,7 @@ function asked() {
   return {
     expression,
     timezone: param("zone") || browserZone(),
-    second_timezone: param("second") || "UTC",
+    second_timezone: param("second") || otherZone(),
     count: 10,
     ...(expression.trim().split(/\s+/).length === 6 ? { seconds: true } : {}),
     ...(param("days") === "and" ? { day_match: "and" } : {}),
@@ -62,7 +65,7 @@ function usePreview() {
 function Text({ name, label, className = "", list, placeholder, first = "", hint, invalid }) {
   const inUrl = param(name);
   const [text, setText] = useState(inUrl || first);
-  useEffect(() => setText(inUrl || first), [inUrl]);
+  useEffect(() => setText(inUrl || first), [inUrl, first]);
   useEffect(() => {
     if (text === (inUrl || first)) return undefined;
     const timer = setTimeout(() => setParams({ [name]: text === first ? "" : text }, { replace: true }), SETTLE_MS);
@@ -102,10 +105,10 @@ export function TryIt() {
         <div class="try-fields">
           <${Text} name="expression" className="expression" label="Expression" placeholder="30 2 * * *" invalid=${Boolean(error)} />
           <${Text} name="zone" label="Its time zone" list="try-zones" first=${browserZone()} />
-          <${Text} name="second" label="Also shown in" list="try-zones" first="UTC" />
+          <${Text} name="second" label="Also shown in" list="try-zones" first=${otherZone()} />
           <${Text} name="name" label="Name of the job (for H)" placeholder="nightly-backup" />
-          <label class="field" for="try-days"><span>If both day fields are given</span>
-            <select class="input" id="try-days" value=${param("days") || "or"} onChange=${(event) => setParams({ days: event.currentTarget.value === "and" ? "and" : "" }, { replace: true })}><option value="or">either is enough (as in cron)</option><option value="and">both must match (dayMatch: and)</option></select></label>
+          <label class="field" for="try-days"><span>Both day fields given</span>
+            <select class="input" id="try-days" value=${param("days") || "or"} onChange=${(event) => setParams({ days: event.currentTarget.value === "and" ? "and" : "" }, { replace: true })}><option value="or">either is enough</option><option value="and">both must match</option></select></label>
           <datalist id="try-zones">${zones().map((name) => html`<option key=${name} value=${name}></option>`)}</datalist>
         </div>
         <div class="row wrap tiny"><span class="quiet">For example</span>${EXAMPLES.map(([text, about]) => html`<button type="button" key=${text} class="button tiny" title=${about} onClick=${() => setParams({ expression: text })}><code>${text}</code></button>`)}</div>
