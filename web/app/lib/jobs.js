@@ -39,6 +39,13 @@ export function overlap(job) {
   return "Instances may run side by side (Allow).";
 }
 
+/** What becomes of a start while another instance runs. @param {any} job */
+function beside(job) {
+  if (job.concurrency_policy === "Replace") return "that is ended for this one (Replace)";
+  if (job.concurrency_policy !== "Forbid") return "they run side by side (Allow)";
+  return job.pool ? "this one waits until that has ended (Forbid)" : "the start will be refused (Forbid)";
+}
+
 /** What a start by hand will do, in sentences. @param {any} job @returns {string[]} */
 export function startWill(job) {
   const said = [];
@@ -46,11 +53,7 @@ export function startWill(job) {
     const ahead = job.pool.queued > 0 ? `, behind ${plural(job.pool.queued, "entry", "entries")} of this job alone` : "";
     said.push(`It enters the queue of slot pool ${job.pool.name} with priority ${job.pool.priority} and waits for ${plural(job.pool.slots, "slot")}${ahead}.`);
   } else said.push("It takes no slots, so it begins at once.");
-  const runs = job.running > 0;
-  if (runs && job.concurrency_policy === "Forbid" && !job.pool) said.push(`${plural(job.running, "instance")} runs now, and concurrencyPolicy is Forbid: the start will be refused.`);
-  else if (runs && job.concurrency_policy === "Forbid") said.push(`${plural(job.running, "instance")} runs now, and concurrencyPolicy is Forbid: it waits until that has ended.`);
-  else if (runs && job.concurrency_policy === "Replace") said.push(`${plural(job.running, "instance")} runs now and will be ended for it (Replace).`);
-  else if (runs) said.push(`${plural(job.running, "instance")} runs now; both run side by side (Allow).`);
+  if (job.running > 0) said.push(`${plural(job.running, "instance")} ${job.running === 1 ? "runs" : "run"} now; ${beside(job)}.`);
   if (job.paused) said.push("The job is paused; a start by hand does not mind.");
   return said;
 }

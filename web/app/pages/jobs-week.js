@@ -114,7 +114,7 @@ export function Week() {
   const move = (by) => setParams({ week: by === 0 ? "" : shifted(first, by), hour: "" });
   return html`<section class="card week-card" aria-label="Week">
     <header><h2>${first} to ${shifted(first, 6)}</h2><span class="soft small">${shown}</span>
-      <div class="more row"><button type="button" class="button" onClick=${() => move(-7)}>Week before</button><button type="button" class="button" onClick=${() => move(0)} disabled=${param("week") === ""}>From today</button><button type="button" class="button" onClick=${() => move(7)}>Week after</button></div></header>
+      <div class="more row"><button type="button" class="button" onClick=${() => move(-7)}>Earlier</button><button type="button" class="button" onClick=${() => move(0)} disabled=${param("week") === ""}>Today</button><button type="button" class="button" onClick=${() => move(7)}>Later</button></div></header>
     <div class="body stack"><${Loaded} query=${query} lines=${10}>${(answer) => html`<${Shown} answer=${answer} first=${first} shown=${shown} />`}<//></div>
   </section>`;
 }
