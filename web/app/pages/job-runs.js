@@ -31,7 +31,7 @@ export function JobRuns({ job }) {
     { key: "took", title: "Took", number: true, cell: (run) => html`<${Span} from=${run.started_at} to=${run.ended_at} />` },
     { key: "why", title: "Reason", className: "grow-cell", cell: (run) => html`<${Waits} run=${run} />` },
   ];
-  return html`<section class="card flush" aria-label="Runs">
+  return html`<section class="card flush" aria-label="Runs of this job">
     <header><div class="row wrap quick" role="group" aria-label="Runs in one state">
       <button type="button" class="button ghost tiny" aria-pressed=${state === "" ? "true" : "false"} onClick=${() => setParams({ state: "" })}>all</button>
       ${STATES.map((each) => html`<button type="button" key=${each} class="button ghost tiny" aria-pressed=${state === each ? "true" : "false"} onClick=${() => setParams({ state: each })}><${State} of=${each} /></button>`)}</div>

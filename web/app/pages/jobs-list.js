@@ -60,7 +60,7 @@ export function JobList() {
   const { query, words, faults } = readFilter(filter, keys);
   const path = withQuery("/api/jobs", { include: "recent", state: query.state, pool: query.pool, q: words.join(" "), "pagination.page_size": PAGE_SIZE });
   const list = usePages(faults.length > 0 ? null : path, { topics: ["jobs", "runs", "slots", "config"], keyOf: (job) => job.name });
-  return html`<section class="card flush jobs" aria-label="Jobs">
+  return html`<section class="card flush jobs" aria-label="All jobs">
     <header><${FilterBox} keys=${keys} label="Filter jobs" placeholder="state:failing pool:warehouse or a part of a name" faults=${faults} /><${QuickStates} filter=${filter} /></header>
     <div class="body">${faults.length === 0 && html`<${Loaded} query=${list} lines=${8}>${() => html`
       ${list.rows.length > 0 ? html`<${List} rows=${list.rows} columns=${COLUMNS} keyOf=${(job) => job.name} hrefOf=${(job) => to.job(job.name)} label="Jobs" />` : html`<${None} filter=${filter} />`}

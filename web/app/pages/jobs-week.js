@@ -24,11 +24,13 @@ function firstDay(shown) {
 
 const pick = (key) => setParams({ hour: key }, { replace: true });
 
+const Count = ({ of }) => html`<span class="count">${of}<span class="unseen"> fires</span></span>`;
+
 /** What a cell says: names while they fit, else how many. @param {{cell: import("../lib/week.js").Cell}} props */
 function Inside({ cell }) {
   const jobs = [...new Set(cell.batches.map(({ job }) => job))];
-  if (jobs.length > NAMED_MAX) return html`<span class="names"><span>${plural(jobs.length, "job")}</span></span><span class="count">${cell.count}</span>`;
-  return html`<span class="names">${jobs.map((job) => html`<span key=${job}>${job}</span>`)}</span>${cell.count > jobs.length && html`<span class="count">${cell.count}</span>`}`;
+  if (jobs.length > NAMED_MAX) return html`<span class="names"><span>${plural(jobs.length, "job")}</span></span><${Count} of=${cell.count} />`;
+  return html`<span class="names">${jobs.map((job) => html`<span key=${job}>${job}</span>`)}</span>${cell.count > jobs.length && html`<${Count} of=${cell.count} />`}`;
 }
 
 /** Arrow keys walk from one filled hour to the next. @param {KeyboardEvent} event */
@@ -65,9 +67,8 @@ function Grid({ days, found, shown, at }) {
       const cell = found.get(key);
       const past = key < current ? "past" : key === current ? "now" : "";
       if (!cell) return html`<td key=${day} class=${`${past} ${hasHour(key, shown) ? "" : "gap"}`} title=${hasHour(key, shown) ? undefined : "The clock leaves this hour out"}></td>`;
-      const jobs = new Set(cell.batches.map(({ job }) => job)).size;
       return html`<td key=${day} class=${past}><button type="button" class=${`heat-${heat(cell.count, most)}`} aria-pressed=${at === key ? "true" : "false"} tabindex=${key === (at && found.has(at) ? at : first) ? 0 : -1}
-        aria-label=${`${dayWord(day, today)} ${hour}:00, ${plural(cell.count, "fire")} of ${plural(jobs, "job")}`} onClick=${() => pick(at === key ? "" : key)}><${Inside} cell=${cell} /></button></td>`;
+        onClick=${() => pick(at === key ? "" : key)}><span class="unseen">${dayWord(day, today)} ${hour}:00</span><${Inside} cell=${cell} /></button></td>`;
     })}</tr>`)}</tbody>
   </table></div>`;
 }
