@@ -1,7 +1,7 @@
 // The week as hours of a clock: days, changes of the clock, jobs that fire all the time.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apart, cells, hasHour, heat, hourKey, weekDays, weekSpan } from "../../web/app/lib/week.js";
+import { cells, hasHour, heat, hourKey, steadyJobs, weekDays } from "../../web/app/lib/week.js";
 
 const at = (text) => Date.parse(text);
 
@@ -9,25 +9,25 @@ test("a week has seven days, also over the end of a year", () => {
   assert.deepEqual(weekDays("2026-12-29"), ["2026-12-29", "2026-12-30", "2026-12-31", "2027-01-01", "2027-01-02", "2027-01-03", "2027-01-04"]);
 });
 
-test("the week of a change of the clock is an hour shorter or longer", () => {
-  const hours = (first) => {
-    const { from, to } = weekSpan(first, "Europe/Berlin");
-    return (to - from) / 3_600_000;
-  };
-  assert.deepEqual(["2026-03-26", "2026-06-01", "2026-10-22"].map(hours), [167, 168, 169]);
+const hour = (day, at, fires, more = {}) => ({ day, hour: at, total: fires.reduce((sum, each) => sum + each.count, 0), jobs: fires.length, fires, ...more });
+
+test("an hour that comes twice is one cell", () => {
+  const twice = [hour("2026-10-25", 2, [{ job: "a", at: "2026-10-25T00:30:00Z", count: 1 }]), hour("2026-10-25", 2, [{ job: "a", at: "2026-10-25T01:30:00Z", count: 3 }])];
+  const found = cells(twice);
+  assert.deepEqual([...found.keys()], ["2026-10-25T02"]);
+  const cell = found.get("2026-10-25T02");
+  assert.deepEqual([cell?.count, cell?.jobs, cell?.fires.length], [4, 1, 2]);
 });
 
-test("fires are in the hour of the chosen clock, by time", () => {
-  const batches = [{ job: "b", at: at("2026-11-30T23:40:00Z"), count: 3 }, { job: "a", at: at("2026-11-30T23:10:00Z"), count: 1 }];
-  const found = cells(batches, "Europe/Berlin");
-  assert.deepEqual([...found.keys()], ["2026-12-01T00"]);
-  const cell = found.get("2026-12-01T00");
-  assert.deepEqual([cell?.count, cell?.batches.map(({ job }) => job)], [4, ["a", "b"]]);
+test("jobs that are not named are counted, and those that are left out are not", () => {
+  const many = hour("2026-11-30", 9, [{ job: "often", at: "", count: 60 }, { job: "a", at: "", count: 1 }], { total: 90, jobs: 7 });
+  const cell = cells([many], ["often"]).get("2026-11-30T09");
+  assert.deepEqual([cell?.count, cell?.jobs, cell?.unnamed, cell?.fires.map(({ job }) => job)], [30, 6, 5, ["a"]]);
+  assert.equal(cells([hour("2026-11-30", 9, [{ job: "often", at: "", count: 60 }])], ["often"]).size, 0);
 });
 
-test("the hour that comes twice is one cell, and the one that is left out is known", () => {
-  const twice = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map((instant) => hourKey(at(instant), "Europe/Berlin"));
-  assert.deepEqual(twice, ["2026-10-25T02", "2026-10-25T02"]);
+test("the hour of a moment, and the hour that a clock leaves out", () => {
+  assert.equal(hourKey(at("2026-11-30T23:40:00Z"), "Europe/Berlin"), "2026-12-01T00");
   assert.equal(hasHour("2026-03-29T02", "Europe/Berlin"), false);
   assert.equal(hasHour("2026-03-29T03", "Europe/Berlin"), true);
   assert.equal(hasHour("2026-10-25T02", "Europe/Berlin"), true);
@@ -35,9 +35,9 @@ test("the hour that comes twice is one cell, and the one that is left out is kno
 });
 
 test("what fires nearly every hour stands apart", () => {
-  const steady = Array.from({ length: 168 }, (_, hour) => ({ job: "often", at: hour * 3_600_000, count: 60 }));
-  const found = apart([...steady, { job: "once", at: 0, count: 1 }]);
-  assert.deepEqual([found.steady, found.others.map(({ job }) => job)], [["often"], ["once"]]);
+  const hours = Array.from({ length: 168 }, (_, place) => hour(`day ${Math.floor(place / 24)}`, place % 24, [{ job: "often", at: "", count: 60 }, ...(place % 24 === 2 ? [{ job: "nightly", at: "", count: 1 }] : [])]));
+  assert.deepEqual(steadyJobs(hours), ["often"]);
+  assert.equal(cells(hours, ["often"]).size, 7);
 });
 
 test("heat has four steps and none for nothing", () => {

@@ -49,7 +49,7 @@ export function pauseWish(job) {
       const { durationSeconds, until, note } = body(values);
       return ["job", "pause", job.name, ...(durationSeconds ? ["--for", `${durationSeconds}s`] : ["--until", String(until)]), ...(note ? ["--reason", note] : [])];
     },
-    done: (answer) => html`${job.name} is paused${isOpenEnd(answer.paused?.until) ? " until somebody resumes it" : html` until <${Time} at=${answer.paused.until} ofJob=${job.schedule?.timezone} />`}.`,
+    done: (answer) => html`<span>${job.name} is paused${isOpenEnd(answer.paused?.until) ? " until somebody resumes it" : html` until <${Time} at=${answer.paused.until} ofJob=${job.schedule?.timezone} />`}.</span>`,
   };
 }
 

@@ -7,8 +7,8 @@ import { param, setParams, to } from "../lib/route.js";
 import { dayWord, shifted } from "../lib/schedule.js";
 import { useQuery } from "../lib/store.js";
 import * as time from "../lib/time.js";
-import { apart, batchesOf, cells, hasHour, heat, hourKey, weekDays, weekSpan } from "../lib/week.js";
-import { Loaded, Nothing } from "../ui/parts.js";
+import { cells, hasHour, heat, hourKey, steadyJobs, weekDays } from "../lib/week.js";
+import { Loaded, Note, Nothing } from "../ui/parts.js";
 import { daemonNow } from "../ui/time.js";
 import { Hour } from "./jobs-hour.js";
 
@@ -28,9 +28,9 @@ const Count = ({ of }) => html`<span class="count">${of}<span class="unseen"> fi
 
 /** What a cell says: names while they fit, else how many. @param {{cell: import("../lib/week.js").Cell}} props */
 function Inside({ cell }) {
-  const jobs = [...new Set(cell.batches.map(({ job }) => job))];
-  if (jobs.length > NAMED_MAX) return html`<span class="names"><span>${plural(jobs.length, "job")}</span></span><${Count} of=${cell.count} />`;
-  return html`<span class="names">${jobs.map((job) => html`<span key=${job}>${job}</span>`)}</span>${cell.count > jobs.length && html`<${Count} of=${cell.count} />`}`;
+  if (cell.jobs > NAMED_MAX) return html`<span class="names"><span>${plural(cell.jobs, "job")}</span></span><${Count} of=${cell.count} />`;
+  const jobs = [...new Set(cell.fires.map(({ job }) => job))];
+  return html`<span class="names">${jobs.map((job) => html`<span key=${job}>${job}</span>`)}${cell.unnamed > 0 && html`<span>${plural(cell.unnamed, "job")}</span>`}</span>${cell.count > cell.jobs && html`<${Count} of=${cell.count} />`}`;
 }
 
 /** Arrow keys walk from one filled hour to the next. @param {KeyboardEvent} event */
@@ -94,13 +94,11 @@ function Shown({ answer, first, shown }) {
   const all = param("all") === "1";
   const at = param("hour");
   const days = weekDays(first);
-  const { steady, found } = useMemo(() => {
-    const batches = batchesOf(answer);
-    const split = apart(batches);
-    return { steady: split.steady, found: cells(all ? batches : split.others, shown) };
-  }, [answer, all, shown]);
+  const steady = useMemo(() => steadyJobs(answer.hours), [answer]);
+  const found = useMemo(() => cells(answer.hours, all ? [] : steady), [answer, all, steady]);
   const cell = found.get(at);
-  return html`${steady.length > 0 && html`<${Steady} steady=${steady} all=${all} />`}
+  return html`${answer.left_out > 0 && html`<${Note} of="wait" icon="late">${plural(answer.left_out, "job")} ${answer.left_out === 1 ? "is" : "are"} not in this week: there is too much to count.<//>`}
+    ${steady.length > 0 && html`<${Steady} steady=${steady} all=${all} />`}
     ${found.size === 0 ? html`<${Nothing} title=${steady.length > 0 ? "No other job fires in this week." : "No job fires in this week."} />`
       : html`<div class=${`week ${cell ? "with-hour" : ""}`}><${Grid} days=${days} found=${found} shown=${shown} at=${at} />
         ${cell && html`<aside class="card flush week-aside" aria-label="The fires of this hour" aria-live="polite"><${Hour} cell=${cell} shown=${shown} close=${() => pick("")} /></aside>`}
@@ -110,8 +108,7 @@ function Shown({ answer, first, shown }) {
 export function Week() {
   const shown = time.zoneFor(zone.value);
   const first = firstDay(shown);
-  const { from, to: end } = weekSpan(first, shown);
-  const query = useQuery(withQuery("/api/calendar", { from: new Date(from).toISOString(), to: new Date(end).toISOString() }), { topics: ["jobs", "config"] });
+  const query = useQuery(withQuery("/api/calendar", { from: `${first} 00:00`, days: 7, timezone: shown }), { topics: ["jobs", "config"] });
   const move = (by) => setParams({ week: by === 0 ? "" : shifted(first, by), hour: "" });
   return html`<section class="card week-card" aria-label="Week">
     <header><h2>${first} to ${shifted(first, 6)}</h2><span class="soft small">${shown}</span>

@@ -32,6 +32,8 @@ export function ask(wish) {
 }
 
 function close() {
+  // While a modal is open, nothing outside of it takes the focus.
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   asked.value = undefined;
   // The control that asked may have gone with what it acted on.
   if (before instanceof HTMLElement && before.isConnected) before.focus();
