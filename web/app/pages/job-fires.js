@@ -8,7 +8,7 @@ import { Icon } from "../ui/icons.js";
 import { List, ListFoot } from "../ui/list.js";
 import { Fault, Loaded, Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Time } from "../ui/time.js";
+import { Time, Told } from "../ui/time.js";
 
 const OUTCOMES = [["", "all"], ["run", "ran"], ["caught_up", "caught up"], ["owed", "owed"], ["skipped", "skipped"]];
 
@@ -21,7 +21,7 @@ function Reason({ fire }) {
   return html`<span class="quiet">On time.</span>`;
 }
 
-const ofRun = (run) => html`<a class="plain row" href=${to.run(run.id)}>${run.state ? html`<${State} of=${run.state} />` : html`<span class="quiet small">no longer kept</span>`}</a>${run.reason && html`<span class="quiet tiny">${run.reason}</span>`}`;
+const ofRun = (run) => html`<div class="two"><a class="plain row" href=${to.run(run.id)}>${run.state ? html`<${State} of=${run.state} />` : html`<span class="quiet small">no longer kept</span>`}</a>${run.reason && html`<span class="quiet tiny"><${Told} text=${run.reason} /></span>`}</div>`;
 
 /** @param {{job: any}} props */
 export function Fires({ job }) {
@@ -33,7 +33,7 @@ export function Fires({ job }) {
     { key: "due", title: "Due", lead: true, cell: (fire) => html`<${Time} at=${fire.instant} ofJob=${clock} form="long" />` },
     { key: "became", title: "Became", cell: (fire) => html`<${State} of=${fire.outcome} />` },
     { key: "why", title: "Why", className: "grow-cell", cell: (fire) => html`<${Reason} fire=${fire} />` },
-    { key: "run", title: "Run", cell: (fire) => (fire.run ? ofRun(fire.run) : html`<span class="quiet">—</span>`) },
+    { key: "run", title: "Run", cell: (fire) => (fire.run ? ofRun(fire.run) : null) },
     ...(list.rows.some(({ node }) => node) ? [{ key: "node", title: "Node", cell: (fire) => fire.node ?? "" }] : []),
     { key: "ask", title: html`<span class="unseen">Ask why</span>`, className: "of-actions", cell: (fire) => html`<a class="button ghost tiny" href=${addressWith({ tab: "why", at: fire.local, outcome: "" })} aria-label=${`Why, ${fire.local}`}><${Icon} of="help" />Why?</a>` },
   ];

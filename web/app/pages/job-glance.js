@@ -7,7 +7,7 @@ import { isOpenEnd } from "../lib/schedule.js";
 import { span } from "../lib/time.js";
 import { Note } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Span, Time } from "../ui/time.js";
+import { Span, Time, Told } from "../ui/time.js";
 import { Countdown, nextOf } from "./job-parts.js";
 
 const Part = ({ name, children }) => html`<div class="part"><h2 class="tiny quiet">${name}</h2>${children}</div>`;
@@ -31,7 +31,7 @@ function Last({ job }) {
     <${Under}>${last.ended_at
       ? html`<${Time} at=${last.ended_at} form="relative" />${last.started_at && html`, took <${Span} from=${last.started_at} to=${last.ended_at} />`}`
       : last.started_at ? html`began <${Time} at=${last.started_at} form="relative" />` : "has not begun"}<//>
-    ${last.reason && html`<p class="small bad">${last.reason}</p>`}`;
+    ${last.reason && html`<p class="small bad"><${Told} text=${last.reason} ofJob=${job.schedule?.timezone} /></p>`}`;
 }
 
 function Recent({ job }) {
@@ -45,7 +45,7 @@ function Now({ job }) {
   const { paused, late, pool, running } = job;
   return html`
     ${paused && html`<${Note} of="wait" icon="pause"><strong>Paused by ${paused.by}</strong> ${isOpenEnd(paused.until) ? "until somebody resumes it" : html`until <${Time} at=${paused.until} ofJob=${job.schedule?.timezone} />, <${Time} at=${paused.until} form="relative" />`}${paused.note ? html`: ‘${paused.note}’.` : "."} Fires until then are recorded as skipped.<//>`}
-    ${(late ?? []).map((each) => html`<${Note} key=${each.check} of="bad" icon="late"><strong>Late</strong> since <${Time} at=${each.since} ofJob=${job.schedule?.timezone} />: ${each.reason}${each.run_id && html` <a href=${to.run(each.run_id)}>The run</a>`}<//>`)}
+    ${(late ?? []).map((each) => html`<${Note} key=${each.check} of="bad" icon="late"><strong>Late</strong> since <${Time} at=${each.since} ofJob=${job.schedule?.timezone} />: <${Told} text=${each.reason} ofJob=${job.schedule?.timezone} />${each.run_id && html` <a href=${to.run(each.run_id)}>The run</a>`}<//>`)}
     ${job.queue_unavailable && html`<${Note} of="bad" icon="cross">The state of its slot pool cannot be read: its fires are skipped until that is repaired.<//>`}
     ${pool?.queued > 0 && html`<${Note} of="wait" icon="wait">${plural(pool.queued, "entry", "entries")} of this job ${pool.queued === 1 ? "waits" : "wait"} for slots in <a href=${to.slots(pool.name)}>${pool.name}</a>.<//>`}
     ${running > 0 && html`<${Note} of="busy" icon="turn">${plural(running, "instance")} ${running === 1 ? "runs" : "run"} now. <a href="?tab=runs&state=running">Show</a><//>`}`;

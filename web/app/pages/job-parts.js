@@ -3,7 +3,7 @@ import { html } from "../lib/dom.js";
 import { plural, percent } from "../lib/format.js";
 import { runState, statesOf, successOf } from "../lib/jobs.js";
 import { to } from "../lib/route.js";
-import { upcoming } from "../lib/schedule.js";
+import { isOpenEnd, upcoming } from "../lib/schedule.js";
 import * as time from "../lib/time.js";
 import { Spark } from "../ui/bars.js";
 import { Note } from "../ui/parts.js";
@@ -19,7 +19,7 @@ export const Schedule = ({ schedule, zone = true }) => schedule
 export const Countdown = ({ at }) => html`<span class="nowrap">${time.relative(Date.parse(at), daemonNow())}</span>`;
 
 /** The first moment at which a job fires; of a paused one after the pause. @param {any} job */
-export const nextOf = (job) => (job.paused ? job.next_fire : (upcoming(job.schedule?.next ?? [], daemonNow()) ?? job.next_fire));
+export const nextOf = (job) => (job.paused ? (isOpenEnd(job.paused.until) ? undefined : job.next_fire) : (upcoming(job.schedule?.next ?? [], daemonNow()) ?? job.next_fire));
 
 /** The next fire of a job, or why there is none. @param {{job: any}} props */
 export function NextFire({ job }) {

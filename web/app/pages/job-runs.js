@@ -7,14 +7,14 @@ import { shortId } from "../lib/format.js";
 import { List, ListFoot } from "../ui/list.js";
 import { Fault, Loaded, Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Span, Time } from "../ui/time.js";
+import { Span, Time, Told } from "../ui/time.js";
 
 const STATES = ["pending", "running", "succeeded", "failed", "cancelled", "skipped"];
 const TRIGGERS = { schedule: "schedule", manual: "by hand", catchup: "catch-up", api: "by hand", retry: "retry", rerun: "rerun" };
 
-const Waits = ({ run }) => {
+const Waits = ({ run, clock }) => {
   const text = run.waiting_reason?.text ?? run.reason;
-  return text ? html`<span class=${run.waiting_reason ? "wait" : ""}>${text}</span>` : html`<span class="quiet">—</span>`;
+  return text ? html`<span class=${run.waiting_reason ? "wait" : ""}><${Told} text=${text} ofJob=${clock} /></span>` : null;
 };
 
 /** @param {{job: any}} props */
@@ -29,7 +29,7 @@ export function JobRuns({ job }) {
     { key: "trigger", title: "Because of", cell: (run) => html`${TRIGGERS[run.trigger?.kind] ?? run.trigger?.kind ?? "—"}${run.trigger?.scheduled_at && html` <span class="quiet tiny">due <${Time} at=${run.trigger.scheduled_at} ofJob=${clock} bare /></span>`}` },
     { key: "started", title: "Started", cell: (run) => html`<${Time} at=${run.started_at} ofJob=${clock} />` },
     { key: "took", title: "Took", number: true, cell: (run) => html`<${Span} from=${run.started_at} to=${run.ended_at} />` },
-    { key: "why", title: "Reason", className: "grow-cell", cell: (run) => html`<${Waits} run=${run} />` },
+    { key: "why", title: "Reason", className: "grow-cell", cell: (run) => html`<${Waits} run=${run} clock=${clock} />` },
   ];
   return html`<section class="card flush" aria-label="Runs of this job">
     <header><div class="row wrap quick" role="group" aria-label="Runs in one state">

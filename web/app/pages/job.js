@@ -31,9 +31,14 @@ const Actions = ({ job }) => html`
   ${(job.policy.retries.max !== 0 || isRetrying(job)) && html`<${AskButton} wish=${() => retriesWish(job)}>Cancel retries<//>`}
   <${AskButton} className="danger" wish=${() => cancelWish(job)}>Cancel all instances<//>`;
 
+/** Names that the configuration does not know: only a new configuration changes that. */
+const unknown = new Set();
+
 /** @param {{id: string}} props */
 export function Job({ id }) {
-  const query = useQuery(`/api/jobs/${encodeURIComponent(id)}`, { topics: ["jobs", "runs", "slots", "config"], every: 30_000 });
+  const query = useQuery(`/api/jobs/${encodeURIComponent(id)}`, { topics: ["jobs", "runs", "slots", "config"], every: 30_000, touches: ({ topic }) => !unknown.has(id) || topic?.startsWith("config") === true });
+  if (query.error?.status === 404) unknown.add(id);
+  else unknown.delete(id);
   const asked = param("tab");
   const tab = asked in SHOWN ? asked : "overview";
   // What was asked on one tab means nothing on another one.

@@ -35,7 +35,7 @@ const COLUMNS = [
   { key: "next", title: "Next fire", className: "of-next", cell: (job) => html`<${NextFire} job=${job} />` },
   { key: "last", title: "Last fire", className: "of-last", cell: (job) => html`<${LastFire} job=${job} />` },
   { key: "trend", title: "Last 20", cell: (job) => html`<${Trend} job=${job} />` },
-  { key: "pool", title: "Slot pool", className: "nowrap", cell: (job) => (job.pool ? html`<a class="plain" href=${to.slots(job.pool.name)}>${job.pool.name}</a>${job.pool.slots > 1 ? html` <span class="quiet tiny nowrap">${job.pool.slots} slots</span>` : ""}` : job.queue_unavailable ? html`<span class="bad tiny">unavailable</span>` : null) },
+  { key: "pool", title: "Slot pool", className: "nowrap", cell: (job) => (job.pool ? html`<div class="two"><a class="plain" href=${to.slots(job.pool.name)}>${job.pool.name}</a>${job.pool.slots > 1 && html`<span class="quiet tiny">${job.pool.slots} slots</span>`}</div>` : job.queue_unavailable ? html`<span class="bad tiny">unavailable</span>` : null) },
   { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (job) => html`<${RowActions} job=${job} />` },
 ];
 
