@@ -1,5 +1,5 @@
 // Parts that the list of jobs and the page of one job share: schedule, next fire, last run, trend, findings.
-import { html } from "../lib/dom.js";
+import { computed, html, useMemo } from "../lib/dom.js";
 import { plural, percent } from "../lib/format.js";
 import { runState, statesOf, successOf } from "../lib/jobs.js";
 import { to } from "../lib/route.js";
@@ -25,7 +25,12 @@ export const nextOf = (job) => (job.paused ? (isOpenEnd(job.paused.until) ? unde
 export function NextFire({ job }) {
   if (!job.schedule) return null;
   if (!job.enabled) return html`<span class="quiet">never: disabled</span>`;
-  const at = nextOf(job);
+  return html`<${Next} job=${job} />`;
+}
+
+/** Drawn anew only when another moment is the next; the countdown ticks by itself. @param {{job: any}} props */
+function Next({ job }) {
+  const at = useMemo(() => computed(() => nextOf(job)), [job]).value;
   if (!at) return html`<span class="quiet">${job.paused ? "held until resumed" : job.schedule.next.length > 0 ? "due now" : "never again"}</span>`;
   return html`<div class="two"><${Countdown} at=${at} /><span class="quiet tiny"><${Time} at=${at} ofJob=${job.schedule.timezone} />${job.paused ? ", after the pause" : ""}</span></div>`;
 }
