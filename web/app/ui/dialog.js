@@ -8,7 +8,7 @@ import { say } from "./toast.js";
 
 /**
  * @typedef {{name: string, label: string, type?: "text" | "choice" | "moment", choices?: [string, string][], value?: string,
- *   hint?: string, required?: boolean}} Field
+ *   hint?: string, required?: boolean, when?: (values: Record<string, string>) => boolean}} Field `when`: asked only then
  * @typedef {{
  *   title: string,
  *   will: any,
@@ -104,7 +104,7 @@ function Ask({ wish }) {
     <form class="dialog" onSubmit=${onSubmit}>
       <h2>${wish.title}</h2>
       <div class="will small">${wish.will}</div>
-      ${(wish.fields ?? []).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => setValues({ ...values, [field.name]: value })} />`)}
+      ${(wish.fields ?? []).filter((field) => field.when?.(values) ?? true).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => setValues({ ...values, [field.name]: value })} />`)}
       ${error && html`<${Fault} error=${error} />`}
       <div class="buttons">
         <div class="copies">
