@@ -1,5 +1,5 @@
 // Resource pools: all of them as cards, or one with its whole queue.
-import { html } from "../lib/dom.js";
+import { html, useLayoutEffect, useRef, useState } from "../lib/dom.js";
 import { readFilter } from "../lib/filter.js";
 import { plural } from "../lib/format.js";
 import { param } from "../lib/route.js";
@@ -26,10 +26,27 @@ jobs:
 const CARDS = 60;
 /** From so many on a filter helps. */
 const MANY = 5;
+/** The least width of a card. */
+const CARD_PX = 470;
 /** Queued entries that a card needs; the page of a pool shows all. */
 const QUEUED = 60;
 
 const WORDS = ["held", "waiting", "full", "blocked", "paused", "draining", "idle"];
+
+/** Cards in as many columns as fit. Each keeps its column, so that one that grows pushes only those below it. @param {{pools: import("../lib/slots.js").Pool[]}} props */
+function Columns({ pools }) {
+  const box = useRef(null);
+  const [count, setCount] = useState(1);
+  useLayoutEffect(() => {
+    const fit = () => setCount(Math.max(1, Math.floor((box.current.clientWidth + 16) / (CARD_PX + 16))));
+    fit();
+    const observer = new ResizeObserver(fit);
+    observer.observe(box.current);
+    return () => observer.disconnect();
+  }, []);
+  const columns = Array.from({ length: Math.min(count, Math.max(pools.length, 1)) }, (_, at) => pools.filter((_pool, index) => index % count === at));
+  return html`<div class="pool-cards" ref=${box}>${columns.map((column, at) => html`<div key=${at}>${column.map((pool) => html`<${PoolCard} key=${pool.name} pool=${pool} />`)}</div>`)}</div>`;
+}
 
 /** @param {{pools: import("../lib/slots.js").Pool[]}} props */
 function Cards({ pools }) {
@@ -46,7 +63,7 @@ function Cards({ pools }) {
       <span class="small quiet">${shown.length === pools.length ? plural(pools.length, "pool") : `${shown.length} of ${plural(pools.length, "pool")}`}</span></div>`}
     ${shown.length === 0
       ? html`<div class="card"><${Nothing} title="No pool matches the filter."><a class="button" href="?">Show all</a><//></div>`
-      : html`<div class="pool-cards">${shown.slice(0, limit).map((pool) => html`<${PoolCard} key=${pool.name} pool=${pool} />`)}</div>`}
+      : html`<${Columns} pools=${shown.slice(0, limit)} />`}
     ${shown.length > limit && html`<div class="row"><a class="button" href=${`?show=${limit + CARDS}`}>Show more</a><span class="small quiet">${limit} of ${shown.length} shown</span></div>`}`;
 }
 

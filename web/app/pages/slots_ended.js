@@ -7,7 +7,7 @@ import { Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { Span, Time, zoneWord } from "../ui/time.js";
 
-const STEP = 15;
+const STEP = 10;
 /** Reasons of the store, said to people. */
 const REASONS = {
   "queue timeout": "its deadline passed while it waited",
@@ -33,7 +33,7 @@ export function Ended({ pool }) {
   if (ended.length === 0) return html`<${Nothing} title="Nothing has gone through this pool yet." />`;
   return html`
     ${count.expired + count.cancelled > 0 && html`<div class="row wrap pad" role="group" aria-label="Which entries">${pick("", "All", ended.length)}${pick("finished", "Finished", count.finished)}${pick("expired", "Expired", count.expired)}${pick("cancelled", "Cancelled", count.cancelled)}</div>`}
-    <div class="scroll-x"><table class="list as-cards">
+    <div class="scroll-x pool-list"><table class="list as-cards">
     <thead><tr><th scope="col">Job</th><th scope="col">Ended as</th><th scope="col">Run</th><th scope="col" class="number">Slots</th><th scope="col" class="number">Waited</th><th scope="col" class="number">Held</th><th scope="col">At (${zoneWord()})</th></tr></thead>
     <tbody>${rows.slice(0, shown).map((entry) => html`<tr key=${entry.id}>
       <td class="lead"><a class="main-link" href=${to.job(entry.job)}>${entry.job}</a></td>

@@ -25,7 +25,7 @@ export const PauseButton = ({ pool, ghost }) => pool.paused
 /** A span until something; ticks. @param {{at: number, late?: string}} props */
 export function Until({ at: moment, late = "now" }) {
   const left = moment - daemonNow();
-  return html`<span class="nowrap">${left <= 0 ? late : time.whole(left)}</span>`;
+  return html`<span class="nowrap">${left < 1500 ? late : time.whole(left)}</span>`;
 }
 
 /** When an entry gives up: the countdown with the instant in the tooltip. @param {{entry: import("../lib/slots.js").Entry}} props */
@@ -72,7 +72,7 @@ export function Reasons({ pool, start }) {
     ${drain && html`<${Note} of="wait" icon="down">${drain}<//>`}
     ${reason && reason.kind !== "pool_paused" && html`<${Note} of=${reason.kind === "none" || reason.kind === "slots" ? "busy" : "wait"} icon="wait">
       <span class="first">The head <a href=${to.run(reason.head.runId)}><strong>${reason.head.job}</strong></a> ${reason.text}</span>
-      ${start !== undefined && reason.kind === "slots" && html` <span class="first">It fits in about <strong><${Until} at=${start} late="a moment" /></strong>, as the last runs went.</span>`}
+      ${start !== undefined && reason.kind === "slots" && html` <span class="first">It fits in <strong>about <${Until} at=${start} late="a moment" /></strong>, as the last runs went.</span>`}
       ${reason.behind && html` ${reason.behind}`}${reason.remedy && html` ${reason.remedy}`}
       ${reason.since && reason.kind !== "none" && html` <span class="tiny">So since <${Time} at=${reason.since} form="clock" />, <${Span} from=${reason.since} />.</span>`}<//>`}`;
 }

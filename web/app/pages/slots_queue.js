@@ -16,7 +16,7 @@ import { Bound, Deadline, Guess } from "./slots_parts.js";
 
 /** The most entries the API gives. */
 export const QUEUED_MAX = 10_000;
-const STEP = 100;
+const STEP = 50;
 const FILTER_FROM = 8;
 
 const keyOf = ({ row }) => row.id;
@@ -38,7 +38,7 @@ function columns(pool, starts, before) {
   };
   return [
     { key: "place", title: "Place", number: true, cell: ({ row, gone }) => (gone ? html`<span class="quiet">left</span>` : number(row.position ?? 0)) },
-    { key: "job", title: "Job", lead: true, cell: ({ row }) => html`<span class="row wrap"><a class="main-link" href=${to.run(row.runId)} title=${row.runId}>${row.job}</a>${row.attempt > 1 && html`<span class="tag">attempt ${row.attempt}</span>`}<${Bound} entry=${row} />${row.readmitted > 0 && html`<span class="tag">admitted again ${row.readmitted}×</span>`}</span>` },
+    { key: "job", title: "Job", lead: true, cell: ({ row }) => html`<span class="row name-cell"><a class="main-link" href=${to.run(row.runId)} title=${row.runId}>${row.job}</a>${row.attempt > 1 && html`<span class="tag">attempt ${row.attempt}</span>`}<${Bound} entry=${row} />${row.readmitted > 0 && html`<span class="tag">admitted again ${row.readmitted}×</span>`}</span>` },
     { key: "priority", title: "Priority", number: true, cell: ({ row }) => number(row.priority) },
     { key: "slots", title: "Slots", number: true, cell: ({ row }) => number(row.slots) },
     { key: "waits", title: "Waits", number: true, cell: ({ row, gone }) => (gone ? "" : html`<${Span} from=${row.queuedAt} />`) },
@@ -46,7 +46,7 @@ function columns(pool, starts, before) {
     { key: "begins", title: "Begins (a guess)", cell: ({ row, gone }) => (gone ? "" : html`<${Guess} start=${starts.get(row.id)} entry=${row} />`) },
     { key: "deadline", title: "Gives up in", cell: ({ row, gone }) => (gone ? "" : html`<${Deadline} entry=${row} />`) },
     { key: "kind", title: "Kind", cell: ({ row }) => html`<span class="soft nowrap" title=${`entry ${row.id}`}>${kindWord(row.kind)}</span>` },
-    { key: "act", title: html`<span class="unseen">Cancel</span>`, cell: ({ row, gone }) => (gone ? "" : html`<${AskButton} className="ghost tiny" wish=${() => cancelWish(pool, row)} title="Cancel this entry"><${Icon} of="close" />Cancel<span class="unseen"> ${row.job} ${shortId(row.id)}</span><//>`) },
+    { key: "act", className: "act", title: html`<span class="unseen">Cancel</span>`, cell: ({ row, gone }) => (gone ? "" : html`<${AskButton} className="ghost tiny" wish=${() => cancelWish(pool, row)} title="Cancel this entry"><${Icon} of="close" />Cancel<span class="unseen"> ${row.job} ${shortId(row.id)}</span><//>`) },
   ];
 }
 
@@ -93,7 +93,7 @@ export function Queue({ pool, starts, loading }) {
   };
   const isFiltered = param("filter") !== "";
   const head = html`<span class="small quiet">${pool.queued > 0 ? `${plural(pool.queued, "entry waits", "entries wait")}; highest priority first, then the oldest` : ""}</span>`;
-  if (pool.queued === 0) return html`<${Card} title="Queue" flush><p class="pad small quiet">Nothing waits${pool.used < pool.slots && !pool.paused ? ": what comes now begins at once" : ""}.</p><//>`;
+  if (pool.queued === 0) return html`<${Card} title="Queue" flush><p class="pad small quiet">Nothing waits${pool.draining ? ", and new work is refused until the drain ends" : pool.used < pool.slots && !pool.paused ? ": what comes now begins at once" : ""}.</p><//>`;
   return html`<${Card} title="Queue" flush more=${head} className="queue">
     ${(pool.queued >= FILTER_FROM || isFiltered) && html`<div class="row wrap pad">
       <${FilterBox} keys=${keys} label="Filter the queue" placeholder="job:export node:berlin-1 kind:manual" faults=${filter.faults} />
@@ -102,7 +102,7 @@ export function Queue({ pool, starts, loading }) {
     </div>`}
     ${found.length === 0 && rows.length === 0
       ? html`<${Nothing} title="No waiting entry matches the filter."><button type="button" class="button" onClick=${() => setParams({ filter: "" })}>Show all</button><//>`
-      : html`<div onMouseEnter=${enter} onMouseLeave=${leave} onFocusIn=${enter} onFocusOut=${leave}>
+      : html`<div class="pool-list" onMouseEnter=${enter} onMouseLeave=${leave} onFocusIn=${enter} onFocusOut=${leave}>
         <${List} rows=${rows} columns=${columns(pool, starts, before)} keyOf=${keyOf} hrefOf=${({ row }) => to.run(row.runId)} label="Queue" picked=${picked} onPick=${pick}
           nameOf=${({ row }) => `${row.job}, place ${row.position}`} classOf=${({ gone }) => (gone ? "gone" : "")} />
       </div>`}

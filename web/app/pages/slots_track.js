@@ -10,6 +10,8 @@ export const ONE_BY_ONE = 40;
 /** Blocks of a bar; the rest is one block. */
 const BLOCKS = 120;
 
+const KEPT = "free, and kept for the head of the queue";
+
 /** @type {Map<string, Map<string, number>>} */
 const known = new Map();
 
@@ -80,8 +82,8 @@ export function Track({ pool, big = false, lit }) {
     ${single && entry.slots > 1 && Array.from({ length: entry.slots - 1 }, (_, index) => html`<i style=${{ left: `${((index + 1) / entry.slots) * 100}%` }}></i>`)}
     <span>${entry.job}</span></a>`;
   const empty = single
-    ? Array.from({ length: free }, (_, index) => html`<b key=${`free-${index}`} class=${`slot-free ${index < kept ? "kept" : ""}`}></b>`)
-    : free > 0 && html`<b key="free" class=${`slot-free ${kept > 0 ? "kept" : ""}`} style=${size(free)}></b>`;
+    ? Array.from({ length: free }, (_, index) => html`<b key=${`free-${index}`} class=${`slot-free ${index < kept ? "kept" : ""}`} title=${index < kept ? KEPT : "free"}></b>`)
+    : free > 0 && html`<b key="free" class=${`slot-free ${kept > 0 ? "kept" : ""}`} style=${size(free)} title=${kept > 0 ? KEPT : `${number(free)} free`}></b>`;
   return html`<div class=${`track ${big ? "big" : ""}`} ref=${box}>
     <div class=${single ? "slots" : "slots bar"} role="group" aria-label=${`Slots of ${pool.name}: ${number(pool.used)} of ${number(pool.slots)} held, ${number(free)} free`}
       style=${single ? { gridTemplateColumns: `repeat(${pool.slots}, minmax(0, 1fr))` } : undefined} onKeyDown=${onKeyDown}>
