@@ -37,7 +37,7 @@ function columns(pool, starts, before) {
     return found ? html`behind ${number(found.entries)} <span class="quiet">(${slotsWord(found.slots)})</span>` : entry.waitingReason;
   };
   return [
-    { key: "place", title: "Place", number: true, cell: ({ row, gone }) => (gone ? html`<span class="quiet">left</span>` : number(row.position ?? 0)) },
+    { key: "place", title: "Place", number: true, cell: ({ row, gone }) => (gone ? html`<span class="quiet left">left</span>` : number(row.position ?? 0)) },
     { key: "job", title: "Job", lead: true, cell: ({ row }) => html`<span class="row name-cell"><a class="main-link" href=${to.run(row.runId)} title=${row.runId}>${row.job}</a>${row.attempt > 1 && html`<span class="tag">attempt ${row.attempt}</span>`}<${Bound} entry=${row} />${row.readmitted > 0 && html`<span class="tag">admitted again ${row.readmitted}×</span>`}</span>` },
     { key: "priority", title: "Priority", number: true, cell: ({ row }) => number(row.priority) },
     { key: "slots", title: "Slots", number: true, cell: ({ row }) => number(row.slots) },
@@ -104,7 +104,7 @@ export function Queue({ pool, starts, loading }) {
       ? html`<${Nothing} title="No waiting entry matches the filter."><button type="button" class="button" onClick=${() => setParams({ filter: "" })}>Show all</button><//>`
       : html`<div class="pool-list" onMouseEnter=${enter} onMouseLeave=${leave} onFocusIn=${enter} onFocusOut=${leave}>
         <${List} rows=${rows} columns=${columns(pool, starts, before)} keyOf=${keyOf} hrefOf=${({ row }) => to.run(row.runId)} label="Queue" picked=${picked} onPick=${pick}
-          nameOf=${({ row }) => `${row.job}, place ${row.position}`} classOf=${({ gone }) => (gone ? "gone" : "")} />
+          nameOf=${({ row }) => `${row.job}, place ${row.position}`} />
       </div>`}
     <div class="list-foot"><span>${number(Math.min(shown, found.length))} of ${number(isFiltered ? found.length : pool.queued)} shown${pool.truncated ? `; ${number(waiting.length)} are loaded` : ""}${hold ? "; rows stand still while you are in the list" : ""}</span>
       ${found.length > shown ? html`<button type="button" class="button" onClick=${() => setShown(shown + STEP)}>Show ${Math.min(STEP, found.length - shown)} more</button>`

@@ -12,7 +12,7 @@ const AT_ONCE = 4;
 /**
  * @typedef {{method: string, path: string, body?: unknown, ifMatch?: string}} Request
  * @typedef {{name: string, label: string, type?: "text" | "choice" | "moment", choices?: [string, string][], value?: string,
- *   hint?: string, required?: boolean, when?: (values: Record<string, string>) => boolean}} Field
+ *   hint?: string, required?: boolean, when?: (values: Record<string, string>) => boolean}} Field `when`: asked only then
  * @typedef {{
  *   title: string,
  *   will: any,
@@ -23,8 +23,7 @@ const AT_ONCE = 4;
  *   requests?: (values: Record<string, string>) => Request[],
  *   cli?: (values: Record<string, string>) => string[] | string[][],
  *   done?: (answer: any) => any,
- * }} Wish `requests`: one for each thing, where there is none for all of them; `done` gets
- *   the list of `{answer}` and `{problem}`; `cli`: the words of one command, or of several
+ * }} Wish
  */
 
 /** @type {{value: Wish | undefined}} */
@@ -72,7 +71,7 @@ function Input({ field, value, set }) {
   return html`<label class="field" for=${id}><span>${field.label}</span>${control}${field.hint && html`<span class="quiet tiny">${field.hint}</span>`}</label>`;
 }
 
-/** Sends the requests, a few at a time, each under its own key. @param {Request[]} requests @param {string} key */
+/** Sends the requests, a few at a time, each under its own key; of several some may be refused. @param {Request[]} requests @param {string} key */
 async function each(requests, key) {
   const answers = [];
   for (let from = 0; from < requests.length; from += AT_ONCE) {

@@ -12,10 +12,9 @@ import { number } from "../lib/format.js";
 /**
  * @template T
  * @param {{rows: T[], columns: Column<T>[], keyOf: (row: T) => string, hrefOf?: (row: T) => string, label: string,
- *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void,
- *   nameOf?: (row: T) => string, classOf?: (row: T) => string}} props `nameOf`: what its checkbox is called
+ *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void}} props
  */
-export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, nameOf = keyOf, classOf }) {
+export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick }) {
   const cursor = useRef(signal(undefined)).current;
   const body = useRef(null);
   const at = rows.findIndex((row) => keyOf(row) === cursor.value);
@@ -50,8 +49,8 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, name
     <thead><tr>${onPick && html`<th><span class="unseen">Selected</span></th>`}${columns.map(({ key, title, number: isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
     <tbody ref=${body}>${rows.map((row, index) => {
       const key = keyOf(row);
-      return html`<tr key=${key} class=${`${index === at ? "at" : ""} ${classOf?.(row) ?? ""}`}>
-        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${nameOf(row)}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
+      return html`<tr key=${key} class=${index === at ? "at" : ""}>
+        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
         ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
       </tr>`;
     })}</tbody>
