@@ -29,6 +29,8 @@ mod param;
 mod pauses;
 mod retries;
 mod router;
+mod run_again;
+mod run_bulk;
 mod run_list;
 mod runs;
 mod schedules;
@@ -52,6 +54,14 @@ mod metrics_tests;
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod pages_tests;
+#[cfg(test)]
+mod run_again_tests;
+#[cfg(test)]
+mod run_bulk_tests;
+#[cfg(test)]
+mod run_list_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]
