@@ -31,10 +31,19 @@ async fn a_text_is_found_in_both_directions_and_goes_on() {
         json!({"matches": [first, second], "searched_to": 42, "done": true, "size": 46})
     );
     let page = search("q=error&limit=1").await;
-    assert_eq!((&page["matches"], &page["searched_to"], &page["done"]), (&json!([first]), &json!(7), &json!(false)));
+    assert_eq!(
+        (&page["matches"], &page["searched_to"], &page["done"]),
+        (&json!([first]), &json!(7), &json!(false))
+    );
     assert_eq!(search("q=error&limit=1&from=7").await["matches"], json!([second]));
-    assert_eq!(search("q=error&direction=previous").await["matches"], json!([second, first]));
-    assert_eq!(search("q=error&direction=previous&from=14").await["matches"], json!([first]));
+    assert_eq!(
+        search("q=error&direction=previous").await["matches"],
+        json!([second, first])
+    );
+    assert_eq!(
+        search("q=error&direction=previous&from=14").await["matches"],
+        json!([first])
+    );
     assert_eq!(search("q=Error&case=exact").await["matches"], json!([second]));
     assert_eq!(search("q=full").await["matches"][0]["stream"], "remark");
     assert_eq!(search("q=nothing").await["matches"], json!([]));
@@ -46,7 +55,11 @@ async fn a_text_is_found_in_both_directions_and_goes_on() {
         ("q=a&limit=0", "`limit` must be a number from 1 to 500"),
     ] {
         let answer = face.get(&format!("{log}/search?{query}")).await;
-        assert_eq!((answer.status, &answer.json()["detail"]), (400, &json!(detail)), "{query}");
+        assert_eq!(
+            (answer.status, &answer.json()["detail"]),
+            (400, &json!(detail)),
+            "{query}"
+        );
     }
     let other = log.replace("/attempts/1/", "/attempts/2/");
     assert_eq!(face.get(&format!("{other}/search?q=a")).await.status, 404);
@@ -67,7 +80,10 @@ async fn a_log_is_downloaded_whole() {
     assert!(answer.text == raw, "the bytes of the file");
     assert_eq!(answer.header("content-disposition"), Some(name.as_str()));
     assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert_eq!(answer.header("content-length"), Some(raw.len().to_string().as_str()));
+    assert_eq!(
+        answer.header("content-length"),
+        Some(raw.len().to_string().as_str())
+    );
     assert_eq!(answer.header("x-log-done"), Some("true"));
     let text = face.get(&format!("{log}?download=text")).await;
     let lines: Vec<&str> = text.text.lines().collect();
@@ -82,5 +98,8 @@ async fn a_log_is_downloaded_whole() {
     }
     assert_eq!(face.get(&format!("{log}?download=1")).await.status, 400);
     let end = face.get(&format!("{log}?offset=-10&limit=4")).await;
-    assert_eq!((end.text.as_str(), end.header("x-log-start")), ("e mi", Some((raw.len() - 10).to_string().as_str())));
+    assert_eq!(
+        (end.text.as_str(), end.header("x-log-start")),
+        ("e mi", Some((raw.len() - 10).to_string().as_str()))
+    );
 }

@@ -2,18 +2,21 @@
 //!
 //! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
 //! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
-//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. Not here: the pages of the
-//! dashboard, keys and scopes.
+//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. The dashboard is one page with its
+//! files (`pages`). Not here: keys and scopes.
 
 mod app;
 mod calendar;
 mod config;
+mod endings;
 mod error;
+mod failing;
 mod fires;
 mod front;
 mod head;
 mod health;
 mod input;
+mod job_detail;
 mod job_list;
 mod jobs;
 mod log_search;
@@ -24,6 +27,8 @@ mod once;
 mod openapi;
 mod operation;
 mod origin;
+mod overview;
+mod pages;
 mod paging;
 mod param;
 mod pauses;
@@ -41,13 +46,18 @@ mod status;
 mod store_check;
 mod stream;
 mod tail;
+mod timeline;
+mod upcoming;
 mod version;
+mod waits;
 mod why;
 
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod job_list_tests;
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]
@@ -56,6 +66,10 @@ mod metrics_tests;
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod overview_tests;
+#[cfg(test)]
+mod pages_tests;
 #[cfg(test)]
 mod run_again_tests;
 #[cfg(test)]

@@ -35,11 +35,20 @@ fn a_retry_does_not_wait_for_its_time() {
     let told = daemon.cli(&["run", "retry", &id]).expect_status(0).stdout;
     assert_eq!(told, format!("{id} takes attempt 2 now\n"));
     let whole = ended(&daemon, &id);
-    assert_eq!((&whole["state"], &whole["steps"][0]["attempt"]), (&json!("succeeded"), &json!(2)));
+    assert_eq!(
+        (&whole["state"], &whole["steps"][0]["attempt"]),
+        (&json!("succeeded"), &json!(2))
+    );
     assert_eq!(lines(&place, "marks").len(), 2);
     let late = daemon.cli(&["run", "retry", &id]).expect_status(5);
-    assert!(late.stderr.contains("a rerun starts its job as a new run"), "{late:?}");
-    assert!(late.stderr.contains(&format!("ductor run rerun {id}")), "{late:?}");
+    assert!(
+        late.stderr.contains("a rerun starts its job as a new run"),
+        "{late:?}"
+    );
+    assert!(
+        late.stderr.contains(&format!("ductor run rerun {id}")),
+        "{late:?}"
+    );
 }
 
 #[test]
@@ -49,11 +58,22 @@ fn a_failed_run_is_rerun_as_a_new_one() {
     let old = run_id(&start(&daemon, "job"));
     assert_eq!(ended(&daemon, &old)["state"], "failed");
     place.write("mended", "");
-    let told = daemon.cli(&["--json", "run", "rerun", &old, "--wait"]).expect_status(0);
+    let told = daemon
+        .cli(&["--json", "run", "rerun", &old, "--wait"])
+        .expect_status(0);
     let new = told.json()["data"].clone();
-    assert_eq!((&new["state"], &new["rerun_of"]), (&json!("succeeded"), &json!(old)));
-    let shown = daemon.cli(&["run", "show", new["id"].as_str().unwrap()]).expect_status(0);
-    assert!(shown.stdout.contains(&format!("repeats  {old}")), "{}", shown.stdout);
+    assert_eq!(
+        (&new["state"], &new["rerun_of"]),
+        (&json!("succeeded"), &json!(old))
+    );
+    let shown = daemon
+        .cli(&["run", "show", new["id"].as_str().unwrap()])
+        .expect_status(0);
+    assert!(
+        shown.stdout.contains(&format!("repeats  {old}")),
+        "{}",
+        shown.stdout
+    );
     // The link outlives the daemon.
     let daemon = daemon.restart();
     assert_eq!(run(&daemon, new["id"].as_str().unwrap())["rerun_of"], json!(old));
@@ -73,11 +93,21 @@ fn what_was_shown_is_cancelled_and_nothing_else() {
     daemon.wait("the first to run", || {
         (run_state(&daemon, &ids[0]) == "running").then_some(())
     });
-    let shown = ask(&daemon, "cancel", &json!({"filter": {"job": "long"}, "preview": true}));
-    assert_eq!((&shown["data"]["count"], &shown["data"]["sample"][3]["id"]), (&json!(4), &json!(ids[0])));
+    let shown = ask(
+        &daemon,
+        "cancel",
+        &json!({"filter": {"job": "long"}, "preview": true}),
+    );
+    assert_eq!(
+        (&shown["data"]["count"], &shown["data"]["sample"][3]["id"]),
+        (&json!(4), &json!(ids[0]))
+    );
     let wrong = json!({"filter": {"job": "long"}, "preview": false, "expected_count": 3});
     let refused = ask(&daemon, "cancel", &wrong);
-    assert_eq!((&refused["status"], &refused["current_count"]), (&json!(409), &json!(4)));
+    assert_eq!(
+        (&refused["status"], &refused["current_count"]),
+        (&json!(409), &json!(4))
+    );
     assert!(ids[1..].iter().all(|id| run_state(&daemon, id) == "pending"));
     let told = daemon
         .cli(&["run", "cancel", "--where", "job:long", "--yes"])
@@ -86,12 +116,32 @@ fn what_was_shown_is_cancelled_and_nothing_else() {
     for id in &ids {
         assert_eq!(ended(&daemon, id)["state"], "cancelled");
     }
-    assert_eq!(ended(&daemon, &other)["state"], "succeeded", "it waited behind them");
+    assert_eq!(
+        ended(&daemon, &other)["state"],
+        "succeeded",
+        "it waited behind them"
+    );
     let none = daemon.cli(&["run", "cancel", "--where", "job:long", "--yes"]);
-    assert!(none.expect_status(0).stdout.contains("No run that waits or runs is like that."));
-    let again = daemon.cli(&["run", "retry", "--where", "job:long", "--yes"]).expect_status(0);
-    assert!(again.stdout.starts_with("1 job started anew\nrun_"), "{}", again.stdout);
-    let anew = daemon.get("/api/runs?job=long&state=pending&state=running").json();
-    assert_eq!(anew["data"].as_array().unwrap().len(), 1, "four runs, one job, one start");
+    assert!(
+        none.expect_status(0)
+            .stdout
+            .contains("No run that waits or runs is like that.")
+    );
+    let again = daemon
+        .cli(&["run", "retry", "--where", "job:long", "--yes"])
+        .expect_status(0);
+    assert!(
+        again.stdout.starts_with("1 job started anew\nrun_"),
+        "{}",
+        again.stdout
+    );
+    let anew = daemon
+        .get("/api/runs?job=long&state=pending&state=running")
+        .json();
+    assert_eq!(
+        anew["data"].as_array().unwrap().len(),
+        1,
+        "four runs, one job, one start"
+    );
     daemon.post("/jobs/long/cancel", &json!({})).expect_status(200);
 }

@@ -181,10 +181,26 @@ fn json_and_exit_codes_of_runs() {
     talk.says("run_rerun_unknown", 3, &["run", "rerun", "run_0"]);
     talk.says("run_rerun", 0, &["run", "rerun", &good]);
     talk.says("run_rerun_wait_failed", 1, &["run", "rerun", &bad, "--wait"]);
-    talk.says("run_retry_where_bad", 2, &["run", "retry", "--where", "state:succeeded", "--yes"]);
-    talk.says("run_retry_where_none", 0, &["run", "retry", "--where", "job:daily", "--yes"]);
-    talk.says("run_retry_where_unasked", 2, &["run", "retry", "--where", "job:bad"]);
-    talk.says("run_retry_where", 0, &["run", "retry", "--where", "job:bad state:failed", "--yes"]);
+    talk.says(
+        "run_retry_where_bad",
+        2,
+        &["run", "retry", "--where", "state:succeeded", "--yes"],
+    );
+    talk.says(
+        "run_retry_where_none",
+        0,
+        &["run", "retry", "--where", "job:daily", "--yes"],
+    );
+    talk.says(
+        "run_retry_where_unasked",
+        2,
+        &["run", "retry", "--where", "job:bad"],
+    );
+    talk.says(
+        "run_retry_where",
+        0,
+        &["run", "retry", "--where", "job:bad state:failed", "--yes"],
+    );
     talk.says("run_cancel_ended", 5, &["run", "cancel", &good, "--yes"]);
     talk.says("run_cancel_unasked", 2, &["run", "cancel", &long]);
     talk.says(

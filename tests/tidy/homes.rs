@@ -27,6 +27,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/"]),
     ("hyper_util", &["src/http/"]),
     ("regex", &["src/cli/"]),
+    ("rust_embed", &["src/dashboard.rs"]),
     ("reqwest", &["src/cli/", "src/worker/outbound/"]),
     ("rustix", &["src/os/"]),
     ("sd_notify", &["src/os/"]),

@@ -83,7 +83,10 @@ fn a_hastened_attempt_is_the_same_attempt_sooner() {
         assert_eq!(late, Hastened::NotWaiting { phase, attempt: 2 });
         fail(&rig);
         let (_, step) = rig.run(run);
-        assert!(format!("{:?}", step.phase).contains("due: Millis(1764439202000)"), "its delay is its own: {step:?}");
+        assert!(
+            format!("{:?}", step.phase).contains("due: Millis(1764439202000)"),
+            "its delay is its own: {step:?}"
+        );
         let ended = rig.change(|tx| retry::hasten(tx, RunId([0; 16])));
         assert_eq!(ended, Hastened::NotFound);
     }
@@ -96,7 +99,11 @@ fn a_newer_fire_ends_a_hastened_attempt_too() {
     fail(&rig);
     rig.change(move |tx| retry::hasten(tx, old));
     rig.fire("a", BEGIN.plus(1));
-    assert_eq!(step_words(&rig, old), "failed failed 2", "the newer moment is what counts");
+    assert_eq!(
+        step_words(&rig, old),
+        "failed failed 2",
+        "the newer moment is what counts"
+    );
     assert_eq!(follow_up(&rig), None);
 }
 
@@ -120,13 +127,21 @@ fn a_run_that_moved_on_is_left_alone() {
     };
     let (_, third) = queued(&rig.start("a"));
     rig.claim();
-    let tasks = [Task::Cancel(third), Task::Retry(third), Task::Cancel(RunId([0; 16]))];
+    let tasks = [
+        Task::Cancel(third),
+        Task::Retry(third),
+        Task::Cancel(RunId([0; 16])),
+    ];
     let book = rig.engine.book();
     let done = rig.change(move |tx| matching::act(tx, &book, (&pending_only, "me"), &tasks));
     let whys: Vec<&str> = done.refused.iter().map(|(_, why)| why.as_str()).collect();
     assert_eq!(
         whys,
-        ["it is now running", "it is now running", "it is not there any more"]
+        [
+            "it is now running",
+            "it is now running",
+            "it is not there any more"
+        ]
     );
     assert_eq!(rig.run_words(third), "running");
 }
@@ -147,7 +162,11 @@ fn many_are_ended_in_bounded_changes_and_one_that_fails_stops_the_rest() {
     let broken = rig.wait(bulk::act(&rig.engine, rest, &found.1, &wisher(None)));
     assert!(broken.is_err(), "{broken:?}");
     let left = survey(&rig, BulkWish::Cancel);
-    assert_eq!(left.0.matched.len(), rest.len(), "what was done is done, and nothing else");
+    assert_eq!(
+        left.0.matched.len(),
+        rest.len(),
+        "what was done is done, and nothing else"
+    );
     assert_eq!(act(&rig, &left, &wisher(None)).cancelled, left.0.matched.len());
     assert!(survey(&rig, BulkWish::Cancel).0.matched.is_empty());
 }
@@ -164,10 +183,15 @@ fn under_one_key_no_job_begins_twice_over_a_crash() {
     assert_eq!(deeds, [Deed::Rerun, Deed::Rerun, Deed::Collapsed]);
     // A daemon that dies in between has done a part of it.
     let part: Vec<Matched> = found.0.matched[..1].to_vec();
-    let first = rig.wait(bulk::act(&rig.engine, &part, &found.1, &wisher(Some(1)))).unwrap();
+    let first = rig
+        .wait(bulk::act(&rig.engine, &part, &found.1, &wisher(Some(1))))
+        .unwrap();
     let again = act(&rig, &found, &wisher(Some(1)));
     assert_eq!(again.begun.len(), 2);
-    assert_eq!(again.begun[0], first.begun[0], "the run that began the first time");
+    assert_eq!(
+        again.begun[0], first.begun[0],
+        "the run that began the first time"
+    );
     assert_eq!(rig.waiting("p"), 2);
     let other = act(&rig, &found, &wisher(Some(2)));
     assert_ne!(other.begun[0], first.begun[0], "another key is another wish");
@@ -185,7 +209,10 @@ fn under_one_key_no_job_begins_twice_over_a_crash() {
 /// Against a look at every run, for filters, orders and times of all kinds.
 #[test]
 fn a_walk_meets_exactly_what_the_filter_wants() {
-    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p"), job("b"), job("c").on("p")]);
+    let rig = Rig::new(
+        &[slot_pool("p", 1)],
+        &[job("a").on("p"), job("b"), job("c").on("p")],
+    );
     let mut all = Vec::new();
     for number in 0..60_u64 {
         let name = ["a", "b", "c"][usize::try_from(number % 3).unwrap()];
