@@ -161,7 +161,10 @@ impl RetriesView {
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = JobSla)]
-#[expect(clippy::struct_field_names, reason = "each is a key of the file with its unit")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "each is a key of the file with its unit"
+)]
 struct SlaView {
     max_time_since_success_ms: Option<u64>,
     late_after_ms: Option<u64>,
