@@ -50,8 +50,11 @@ mod timeline;
 mod upcoming;
 mod version;
 mod waits;
+mod week;
 mod why;
 
+#[cfg(test)]
+mod endings_tests;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

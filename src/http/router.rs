@@ -70,6 +70,8 @@ fn jobs_and_schedules(page: Page) -> Page {
             fields(&schedules::PREVIEW), shows(any_data);
         get "/api/schedules.ics", schedules::ics, calendar, "job:read", "The next fires of all jobs as a calendar.",
             query(&schedules::ICS), sends("text/calendar");
+        get "/api/calendar", week::show, showCalendar, "job:read", "The due moments of all jobs by hours of a clock.",
+            query(&week::QUERY), shows(data::<week::CalendarView>);
         get "/api/schedules/{job}/next", schedules::next, nextFires, "job:read", "The next fires of a job, in two zones.",
             query(&schedules::NEXT), shows(any_data);
         get "/api/schedules/{job}/fires", fires::of_schedule, pageFires, "job:read", "What became of the due moments of a job, by pages.",

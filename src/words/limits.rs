@@ -175,3 +175,5 @@ pub const HOURS_RUNS_MAX: usize = 20_000;
 pub const HOURS_COMMITS_MAX: u64 = 5_000;
 /// Attempts of a run that its timeline shows one by one.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
+/// Runs whose logs are counted for the page of settings; with more it says nothing of them.
+pub const LOGS_COUNTED_MAX: usize = 20_000;

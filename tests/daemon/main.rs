@@ -18,6 +18,7 @@ mod export;
 mod faults;
 mod matrix;
 mod observed;
+mod pages;
 mod queues;
 mod readme;
 mod reload;
