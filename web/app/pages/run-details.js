@@ -14,7 +14,7 @@ export function Details({ run }) {
   const zone = zoneOf(run.job);
   const time = (at) => at && html`<${Time} at=${at} ofJob=${zone} form="long" />`;
   const path = `/api/runs/${run.id}`;
-  return html`<div class="grid">
+  return html`<div class="grid run-details">
     <${Card} title="Run"><${Facts} of=${[
       ["Id", html`<code>${run.id}</code>`],
       ["Job", html`<a href=${to.job(run.job)}>${run.job}</a>`],
