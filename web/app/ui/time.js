@@ -43,7 +43,8 @@ export function Time({ at, ofJob, form = "short", bare = false }) {
   else if (form === "long") text = `${time.day(ms, shown)} ${time.clock(ms, shown)}`;
   else text = time.short(ms, shown, about);
   const named = form === "relative" || bare ? "" : html` <span class="quiet tiny">${time.zoneName(ms, shown)}</span>`;
-  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${`${time.relative(ms, now.peek() + skew.peek())}\n${inZones(ms, ofJob)}`}>${text}${named}</time>`;
+  const title = () => `${time.relative(ms, now.peek() + skew.peek())}\n${inZones(ms, ofJob)}`;
+  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${title()} onMouseEnter=${(event) => { event.currentTarget.title = title(); }}>${text}${named}</time>`;
 }
 
 /** A span between two instants; the second one may be still to come. @param {{from: string | number | null | undefined, to?: string | number | null}} props */
