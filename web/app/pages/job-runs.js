@@ -7,7 +7,8 @@ import { shortId } from "../lib/format.js";
 import { List, ListFoot } from "../ui/list.js";
 import { Fault, Loaded, Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Span, Time, Told } from "../ui/time.js";
+import { Span, Time } from "../ui/time.js";
+import { Told } from "../ui/told.js";
 
 const STATES = ["pending", "running", "succeeded", "failed", "cancelled", "skipped"];
 const TRIGGERS = { schedule: "schedule", manual: "by hand", catchup: "catch-up", api: "by hand", retry: "retry", rerun: "rerun" };
