@@ -8,12 +8,15 @@
 mod app;
 mod calendar;
 mod config;
+mod endings;
 mod error;
+mod failing;
 mod fires;
 mod front;
 mod head;
 mod health;
 mod input;
+mod job_detail;
 mod job_list;
 mod jobs;
 mod logs;
@@ -23,6 +26,7 @@ mod once;
 mod openapi;
 mod operation;
 mod origin;
+mod overview;
 mod pages;
 mod paging;
 mod param;
@@ -41,7 +45,10 @@ mod status;
 mod store_check;
 mod stream;
 mod tail;
+mod timeline;
+mod upcoming;
 mod version;
+mod waits;
 mod why;
 
 #[cfg(test)]
@@ -49,11 +56,15 @@ mod fixture;
 #[cfg(test)]
 mod front_tests;
 #[cfg(test)]
+mod job_list_tests;
+#[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod overview_tests;
 #[cfg(test)]
 mod pages_tests;
 #[cfg(test)]

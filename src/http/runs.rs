@@ -165,7 +165,7 @@ impl ReportView {
 pub(super) struct Waiting {
     /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
     code: &'static str,
-    text: String,
+    pub(super) text: String,
     pool: Option<String>,
     queue_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -392,7 +392,7 @@ pub(super) fn standing_of(
     Ok(standing)
 }
 
-fn waiting(
+pub(super) fn waiting(
     rows: &mut impl Rows,
     book: &Book,
     run: RunId,
@@ -467,7 +467,7 @@ fn waiting_for_slots(
     }))
 }
 
-fn code_of(blocked: BlockedBy) -> &'static str {
+pub(super) fn code_of(blocked: BlockedBy) -> &'static str {
     match blocked {
         BlockedBy::Slots => "slots",
         BlockedBy::Node => "node",

@@ -165,3 +165,9 @@ pub const LATENESS_RUNS_MAX: usize = 50;
 pub const PULSE_LOST_MS: u64 = 30_000;
 /// Event streams open at one time: each holds a connection and wakes with each commit.
 pub const STREAMS_MAX: usize = 32;
+/// Newest runs that are read for the bars of the last day; what began before them is not counted, and that is said.
+pub const HOURS_RUNS_MAX: usize = 20_000;
+/// Commits that are read to bring those bars up to date; beyond it they are counted anew.
+pub const HOURS_COMMITS_MAX: u64 = 5_000;
+/// Attempts of a run that its timeline shows one by one.
+pub const TIMELINE_ATTEMPTS_MAX: usize = 200;

@@ -8,3 +8,7 @@ pub mod definition;
 pub mod filter;
 pub mod run;
 pub mod tick;
+pub mod timeline;
+
+#[cfg(test)]
+mod timeline_tests;

@@ -365,6 +365,11 @@ fn reason_to_end(
     Ok(passed.then_some(reason::DEADLINE_PASSED))
 }
 
+/// The id of the slot entry of a retry.
+pub fn entry_id(run: RunId, step: &StepRef, attempt: u32) -> EntryId {
+    EntryId::of_parts(&["retry", &run.to_string(), step.as_str(), &attempt.to_string()])
+}
+
 fn enter_again(
     tx: &mut Tx<'_>,
     book: &Book,
@@ -392,12 +397,7 @@ fn enter_again(
         step: step.step.clone(),
         attempt: step.attempt,
         kind: EntryKind::Retry,
-        id: EntryId::of_parts(&[
-            "retry",
-            &run.id.to_string(),
-            step.step.as_str(),
-            &step.attempt.to_string(),
-        ]),
+        id: entry_id(run.id, &step.step, step.attempt),
         node: run.node.clone(),
         digest: job.digest.clone(),
     };

@@ -23,7 +23,8 @@ const AT_ONCE = 4;
  *   requests?: (values: Record<string, string>) => Request[],
  *   cli?: (values: Record<string, string>) => string[] | string[][],
  *   done?: (answer: any) => any,
- * }} Wish
+ *   refused?: (problem: any) => Promise<Wish | undefined>,
+ * }} Wish `refused`: what to ask instead, when things have moved on since
  */
 
 /** @type {{value: Wish | undefined}} */
@@ -37,6 +38,8 @@ export function ask(wish) {
 }
 
 function close() {
+  // While a modal is open, nothing outside of it takes the focus.
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   asked.value = undefined;
   // The control that asked may have gone with what it acted on.
   if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -110,7 +113,9 @@ function Ask({ wish }) {
       if (told) say(...(Array.isArray(told) ? told : [told]));
       refresh();
     } catch (problem) {
-      setError(problem);
+      const instead = await wish.refused?.(problem).catch(() => undefined);
+      if (instead) asked.value = instead;
+      else setError(problem);
       setBusy(false);
     }
   };
@@ -128,7 +133,7 @@ function Ask({ wish }) {
           ${lines && html`<${CopyButton} label="Copy as CLI" text=${lines} />`}
           <${CopyButton} label="Copy as curl" text=${curls} />
         </div>
-        <button type="button" class="button" onClick=${close}>Back</button>
+        <button type="button" class="button" autofocus=${!wish.fields?.length} onClick=${close}>Back</button>
         <button type="submit" class=${`button main ${wish.danger ? "danger" : ""}`} disabled=${busy}>${busy ? "Working…" : wish.verb}</button>
       </div>
     </form>
