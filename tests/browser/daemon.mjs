@@ -53,9 +53,14 @@ export class Daemon {
   static async start(config, options = {}) {
     const daemon = new Daemon(await mkdtemp(join(tmpdir(), "ductor-browser-")));
     if (options.listen) daemon.listen = options.listen;
-    await daemon.writeConfig(config);
-    await daemon.begin();
-    return daemon;
+    try {
+      await daemon.writeConfig(config);
+      await daemon.begin();
+      return daemon;
+    } catch (error) {
+      await daemon.end();
+      throw error;
+    }
   }
 
   /** Replaces the file whole, as an editor does. @param {string} text */
@@ -103,7 +108,7 @@ export class Daemon {
 
   /** Ends its commands too, and takes its folder away. */
   async end() {
-    if (running.has(this.child)) {
+    if (this.child && running.has(this.child)) {
       // A second signal spares the wait for running commands.
       this.child.kill("SIGTERM");
       this.child.kill("SIGTERM");

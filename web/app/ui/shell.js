@@ -76,7 +76,7 @@ const THEME_ICONS = { auto: "contrast", light: "sun", dark: "moon" };
 
 const Head = () => html`<header class="head">
   <button type="button" class="button icon ghost menu-button" aria-label="Pages" aria-expanded=${menuOpen.value} onClick=${() => { menuOpen.value = !menuOpen.value; }}><${Icon} of="menu" /></button>
-  <button type="button" class="button find" onClick=${openPalette} aria-label="Go to a page, a name or an action"><${Icon} of="search" /><span>Go to…</span><kbd>Ctrl K</kbd></button>
+  <button type="button" class="button find" onClick=${openPalette} title="Go to a page, a name or an action"><${Icon} of="search" /><span>Go to…</span><kbd>Ctrl K</kbd></button>
   <${Live} />
   <button type="button" class="button ghost" onClick=${toggleZone} title=${`Zone of all times; this browser is in ${browserZone()}. Press t.`}><${Icon} of="clock" />${zoneWord()}</button>
   <button type="button" class="button ghost icon" onClick=${toggleTheme} aria-label=${`Theme: ${theme.value}`} title=${`Theme: ${theme.value}`}><${Icon} of=${THEME_ICONS[theme.value]} /></button>
