@@ -55,7 +55,8 @@ impl WebFiles {
                 (file.data, file.metadata.sha256_hash())
             }
         };
-        let etag = digest[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let half = u128::from_be_bytes(std::array::from_fn(|at| digest[at]));
+        let etag = format!("{half:032x}");
         Some(WebFile { bytes, media, etag })
     }
 }

@@ -52,8 +52,9 @@ Examples:
   ductor run ls --where 'job:\"stock sync\"' --limit 5
   ductor run ls --json | jq '.data[].id'
 
-Filters: state, job, trigger, since, until. Of one kind any may match, of
-different kinds all must.";
+Filters: state, job, trigger, pool, since, until, and q: a part of the job's
+name or the beginning of an id. Of one kind any may match, of different kinds
+all must.";
 
 const LOG_EXAMPLES: &str = "\
 Examples:
@@ -207,7 +208,7 @@ pub(super) async fn pages(
     let mut runs: Vec<Value> = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let mut query = filter.query.clone();
+        let mut query = filter.query();
         query.push((
             "pagination.page_size",
             (limit - runs.len()).min(PAGE_MAX).to_string(),
@@ -215,13 +216,10 @@ pub(super) async fn pages(
         let is_first = cursor.is_none();
         query.extend(cursor.take().map(|cursor| ("pagination.cursor", cursor)));
         let body = session.client.get(&["api", "runs"], &query).await?;
-        let page = fields::items(&body.value);
-        runs.extend(page.iter().filter(|run| filter.keeps(run)).cloned());
+        runs.extend(fields::items(&body.value).iter().cloned());
         cursor = fields::text(&body.value, &["pagination.next_cursor"]);
-        let is_past = page.last().is_some_and(|run| filter.is_before(run));
-        if cursor.is_none() || is_past || runs.len() >= limit {
-            let is_whole = is_first && filter.is_the_daemons();
-            let text = if is_whole {
+        if cursor.is_none() || runs.len() >= limit {
+            let text = if is_first {
                 body.text
             } else {
                 json!({"data": runs}).to_string()

@@ -4,6 +4,7 @@
 //! of these, save, and act.
 
 pub mod catch_up;
+pub mod cause;
 pub mod fires;
 pub mod lateness;
 pub mod report;

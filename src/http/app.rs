@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::endings::Endings;
 use super::head::HeadMemory;
 use super::health::{self, Health};
 use super::once::InFlight;
@@ -35,6 +36,7 @@ pub struct App {
     pub(super) web: WebFiles,
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
+    pub(super) endings: Endings,
     pub(super) streams: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
@@ -55,6 +57,7 @@ impl App {
             web: WebFiles::default(),
             health: Health::default(),
             heads: HeadMemory::default(),
+            endings: Endings::default(),
             streams: Arc::default(),
             in_flight: InFlight::default(),
             started_at: engine.now().wall,

@@ -87,6 +87,11 @@ impl FireRun {
 }
 
 impl FireView {
+    /// `run`, `caught_up`, `owed`, `skipped` or `unreadable`.
+    pub(super) fn outcome(&self) -> &'static str {
+        self.outcome
+    }
+
     fn new(clock: &ZoneClock, at: Millis, seen: Option<&Seen>) -> FireView {
         let (outcome, run, code) = match seen.map(|seen| &seen.fire) {
             None => (UNREADABLE, None, None),

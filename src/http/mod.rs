@@ -8,12 +8,15 @@
 mod app;
 mod calendar;
 mod config;
+mod endings;
 mod error;
+mod failing;
 mod fires;
 mod front;
 mod head;
 mod health;
 mod input;
+mod job_detail;
 mod job_list;
 mod jobs;
 mod logs;
@@ -23,12 +26,15 @@ mod once;
 mod openapi;
 mod operation;
 mod origin;
+mod overview;
 mod pages;
 mod paging;
 mod param;
 mod pauses;
 mod retries;
 mod router;
+mod run_again;
+mod run_bulk;
 mod run_list;
 mod runs;
 mod schedules;
@@ -39,7 +45,10 @@ mod status;
 mod store_check;
 mod stream;
 mod tail;
+mod timeline;
+mod upcoming;
 mod version;
+mod waits;
 mod why;
 
 #[cfg(test)]
@@ -47,11 +56,23 @@ mod fixture;
 #[cfg(test)]
 mod front_tests;
 #[cfg(test)]
+mod job_list_tests;
+#[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]
 mod once_tests;
 #[cfg(test)]
 mod openapi_tests;
+#[cfg(test)]
+mod overview_tests;
+#[cfg(test)]
+mod pages_tests;
+#[cfg(test)]
+mod run_again_tests;
+#[cfg(test)]
+mod run_bulk_tests;
+#[cfg(test)]
+mod run_list_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -15,8 +15,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_list, jobs, logs, metrics, nodes, once, openapi, pages, pauses,
-    retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, why,
+    config, fires, front, health, job_detail, job_list, jobs, logs, metrics, nodes, once, openapi, overview,
+    pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start, status,
+    store_check, stream, tail, timeline, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -60,9 +61,9 @@ fn jobs_and_schedules(page: Page) -> Page {
         get "/jobs/{job}/why", why::of_job, askWhy, "job:read", "Why a job did or did not run at a time.",
             query(&why::QUERY), shows(plain::<why::WhyView>);
         get "/api/jobs", job_list::list, pageJobs, "job:read", "Jobs by pages, by name.",
-            query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<jobs::JobView>);
-        get "/api/jobs/{job}", job_list::show, getJob, "job:read", "One job, in the field names of `/api`.",
-            shows(snake_data::<jobs::JobView>), versioned();
+            query(&job_list::FILTERS), query(&PARAMS), shows(snake_page_of::<job_detail::ListedJobView>);
+        get "/api/jobs/{job}", job_detail::show, getJob, "job:read", "One job with its policy and newest runs.",
+            shows(snake_data::<job_detail::JobDetailView>), versioned();
         get "/api/schedules", schedules::list, listSchedules, "job:read", "Schedules by pages, with their last and next fire.",
             query(&schedules::FILTERS), query(&PARAMS), shows(page_of::<schedules::ScheduleView>);
         post "/api/schedules:preview", schedules::preview_expression, previewSchedule, "job:read", "What an expression would do.",
@@ -95,10 +96,20 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(plain::<slots::CancelledEntry>);
         get "/api/runs", run_list::list, listRuns, "run:read", "Runs by pages, newest first.",
             query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
+        post "/api/runs:cancel_matching", run_bulk::cancel, cancelMatchingRuns, "run:write", "Cancels all runs that match, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
+        post "/api/runs:retry_matching", run_bulk::retry, retryMatchingRuns, "run:write", "Tries all runs that match again, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
         get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
             shows(data::<runs::RunDetail>), versioned();
+        get "/api/runs/{run}/timeline", timeline::show, showTimeline, "run:read", "The life of a run: waits, attempts, back-off.",
+            shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
+        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now.",
+            fields(&once::FIELDS), shows(data::<run_again::RetriedRun>), versioned();
+        post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
+            fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
@@ -109,6 +120,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
 #[rustfmt::skip]
 fn the_daemon(page: Page) -> Page {
     routes! { page;
+        get "/api/overview", overview::show, showOverview, "run:read", "What fails, runs, waits and comes next, and the last day.",
+            shows(data::<overview::OverviewView>);
         get "/api/status", status::show, showStatus, "system:read", "The state of the daemon, and whether all is well.",
             shows(data::<status::StatusView>);
         get "/api/config", config::show, showConfig, "system:read", "The configuration in force, without secrets.", shows(any_data);

@@ -9,6 +9,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::time::Millis;
+
 /// The interned number of a tenant; the first part of every key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TenantId(pub u32);
@@ -26,6 +28,16 @@ impl RunId {
     /// A new id; ascending within this process.
     pub fn fresh() -> RunId {
         RunId(fresh_uuid())
+    }
+}
+
+impl RunId {
+    /// The smallest id that a run made at this time can have.
+    pub fn first_at(at: Millis) -> RunId {
+        let [_, _, time @ ..] = u64::try_from(at.0).unwrap_or(0).to_be_bytes();
+        let mut id = [0; 16];
+        id[..6].copy_from_slice(&time);
+        RunId(id)
     }
 }
 
@@ -230,6 +242,14 @@ fn unbase32(text: &str) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_id_of_a_time_is_not_larger_than_one_made_then() {
+        let now = Millis(crate::os::clock::wall_ms());
+        let id = RunId::fresh();
+        assert!(RunId::first_at(now) <= id && id < RunId::first_at(now.plus(60_000)));
+        assert_eq!(RunId::first_at(Millis(-1)), RunId([0; 16]));
+    }
 
     #[test]
     fn ids_come_back_from_their_text_and_sort_like_it() {

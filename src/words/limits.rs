@@ -81,6 +81,24 @@ pub const QUEUED_SHOWN_DEFAULT: usize = 200;
 pub const PAGE_MAX: usize = 500;
 /// Items of one page of a list when nothing is asked.
 pub const PAGE_DEFAULT: usize = 50;
+/// Terms of one filter over runs.
+pub const FILTER_TERMS_MAX: usize = 64;
+/// Rows looked at for one page of runs: a filter that matches nothing must not walk the whole table.
+pub const PAGE_SCAN_MAX: usize = 5_000;
+/// Unfinished runs that are put in order for one page; with more of them the table of all runs is walked instead.
+pub const UNFINISHED_SORTED_MAX: usize = 20_000;
+/// A run may be this much older than its neighbours in the order of ids: ids are made before the run waits for its commit.
+pub const ID_ORDER_SLACK_MS: u64 = 60_000;
+/// Runs that one request acts on.
+pub const BULK_RUNS_MAX: usize = 10_000;
+/// Rows that are looked at for it: some two seconds.
+pub const BULK_SCAN_MAX: usize = 500_000;
+/// Runs in one change of it.
+pub const BULK_RUNS_PER_CHANGE: usize = 64;
+/// Runs that its preview shows.
+pub const BULK_SAMPLE_MAX: usize = 20;
+/// New and refused runs that its answer names.
+pub const BULK_LISTED_MAX: usize = 100;
 /// Bytes of a log in one answer.
 pub const LOG_CHUNK_MAX: u64 = 1 << 20;
 /// Bytes of one attempt's log; its last MiB is kept beyond that.
@@ -147,3 +165,9 @@ pub const LATENESS_RUNS_MAX: usize = 50;
 pub const PULSE_LOST_MS: u64 = 30_000;
 /// Event streams open at one time: each holds a connection and wakes with each commit.
 pub const STREAMS_MAX: usize = 32;
+/// Newest runs that are read for the bars of the last day; what began before them is not counted, and that is said.
+pub const HOURS_RUNS_MAX: usize = 20_000;
+/// Commits that are read to bring those bars up to date; beyond it they are counted anew.
+pub const HOURS_COMMITS_MAX: u64 = 5_000;
+/// Attempts of a run that its timeline shows one by one.
+pub const TIMELINE_ATTEMPTS_MAX: usize = 200;

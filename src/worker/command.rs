@@ -262,10 +262,7 @@ async fn watch_command(mut running: Running, plan: &Plan, mut stops: Stops, log:
         Seen::TimedOut => ended_by(
             Outcome::TimedOut,
             Some(CODE_TIMEOUT),
-            format!(
-                "execution timeout of {} s",
-                seconds(step.execution_timeout_ms.unwrap_or(0))
-            ),
+            attempt::timeout_sentence(seconds(step.execution_timeout_ms.unwrap_or(0))),
         ),
         Seen::Stopped(request) => stopped(&request),
         Seen::Unknown(cause) => ended_by(Outcome::Failed, None, format!("the exit status is lost: {cause}")),

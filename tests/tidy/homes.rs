@@ -32,7 +32,15 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustix", &["src/os/"]),
     ("sd_notify", &["src/os/"]),
     ("serde_saphyr", &["src/config/"]),
-    ("strsim", &["src/config/", "src/domain/schedule/", "src/http/"]),
+    (
+        "strsim",
+        &[
+            "src/config/",
+            "src/domain/schedule/",
+            "src/domain/workflow/",
+            "src/http/",
+        ],
+    ),
     ("tower", &["src/http/"]),
     ("tower_http", &["src/http/"]),
     ("utoipa", &["src/http/"]),

@@ -87,6 +87,12 @@ impl ReportWishes {
         self.0.values().all(BTreeSet::is_empty)
     }
 
+    /// The kinds of which something is asked for.
+    pub fn kinds(&self) -> impl Iterator<Item = ReportKind> {
+        let asked = self.0.iter().filter(|(_, targets)| !targets.is_empty());
+        asked.map(|(kind, _)| *kind)
+    }
+
     /// What is asked for of this kind.
     pub fn of(&self, kind: ReportKind) -> impl Iterator<Item = ReportTarget> {
         self.0.get(&kind).into_iter().flatten().copied()
@@ -105,6 +111,7 @@ mod tests {
         wishes.add(ReportKind::Failure, ReportTarget::Webhook);
         wishes.add(ReportKind::Failure, ReportTarget::Webhook);
         assert!(!wishes.is_empty());
+        assert_eq!(wishes.kinds().count(), 2);
         assert_eq!(
             serde_json::to_string(&wishes).unwrap(),
             r#"{"failure":["webhook"],"permanent_failure":["shell"]}"#

@@ -98,6 +98,19 @@ pub fn code_sentence(code: i32) -> String {
     }
 }
 
+/// How the sentence of a command begins that took too long.
+const TIMEOUT_HEAD: &str = "execution timeout of ";
+
+/// The sentence of a command that took longer than `limit`.
+pub fn timeout_sentence(limit: impl std::fmt::Display) -> String {
+    format!("{TIMEOUT_HEAD}{limit} s")
+}
+
+/// True for a reason that [`timeout_sentence`] made, or the bare word of the outcome.
+pub fn is_timeout(reason: &str) -> bool {
+    reason.starts_with(TIMEOUT_HEAD) || reason == Outcome::TimedOut.word()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +121,12 @@ mod tests {
         produces_stderr: false,
         always: false,
     };
+
+    #[test]
+    fn a_timeout_is_known_by_its_sentence() {
+        assert_eq!(timeout_sentence(1.5), "execution timeout of 1.5 s");
+        assert!(is_timeout(&timeout_sentence(7)) && !is_timeout("exit code 1"));
+    }
 
     #[test]
     fn stderr_does_not_fail() {

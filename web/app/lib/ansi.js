@@ -7,6 +7,27 @@ const CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /** @typedef {{bold?: boolean, dim?: boolean, italic?: boolean, underline?: boolean, inverse?: boolean, fg?: string, bg?: string}} Style */
 
+/** Red, green and blue of one of the 256 colours. @param {number} index @returns {[number, number, number]} */
+function colourOf(index) {
+  if (index < 16) {
+    const full = index > 7 ? 255 : 170;
+    return [index & 1 ? full : index > 7 ? 85 : 0, index & 2 ? full : index > 7 ? 85 : 0, index & 4 ? full : index > 7 ? 85 : 0];
+  }
+  if (index > 231) return Array(3).fill(8 + (index - 232) * 10);
+  const part = (value) => (value === 0 ? 0 : 55 + value * 40);
+  return [part(Math.floor((index - 16) / 36)), part(Math.floor((index - 16) / 6) % 6), part((index - 16) % 6)];
+}
+
+/** The nearest of the sixteen, by hue first: a pale red is a bright red. @param {number} red @param {number} green @param {number} blue */
+function nameOf(red, green, blue) {
+  const most = Math.max(red, green, blue);
+  const least = Math.min(red, green, blue);
+  if (most - least < 48) return most < 64 ? "black" : most < 144 ? "bright-black" : most < 216 ? "white" : "bright-white";
+  const middle = (most + least) / 2;
+  const index = (red > middle ? 1 : 0) + (green > middle ? 2 : 0) + (blue > middle ? 4 : 0);
+  return (most > 212 ? "bright-" : "") + NAMES[index];
+}
+
 /** @param {Style} style @param {number[]} codes */
 function apply(style, codes) {
   let next = { ...style };
@@ -29,15 +50,13 @@ function apply(style, codes) {
     else if (code === 39) delete next.fg;
     else if (code === 49) delete next.bg;
     else if (code === 38 || code === 48) {
-      // 256 and true colours: the first sixteen have names, the others are shown plain, and none is mistaken for a code.
+      // 256 and true colours become the nearest of the sixteen, which can be read on both papers.
       const field = code === 38 ? "fg" : "bg";
       if (codes[at + 1] === 5) {
-        const index = codes[at + 2] ?? -1;
-        if (index >= 0 && index < 16) next[field] = (index > 7 ? "bright-" : "") + NAMES[index % 8];
-        else delete next[field];
+        next[field] = nameOf(...colourOf(codes[at + 2] ?? 7));
         at += 2;
       } else if (codes[at + 1] === 2) {
-        delete next[field];
+        next[field] = nameOf(codes[at + 2] ?? 0, codes[at + 3] ?? 0, codes[at + 4] ?? 0);
         at += 4;
       }
     }

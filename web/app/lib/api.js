@@ -4,7 +4,7 @@
 export class Problem extends Error {
   /**
    * @param {{status: number, code: string, detail: string, requestId?: string, errors?: object[], retryable?: boolean,
-   *   currentVersion?: unknown, method: string, path: string}} facts
+   *   currentVersion?: unknown, body?: any, method: string, path: string}} facts
    */
   constructor(facts) {
     super(facts.detail);
@@ -15,6 +15,8 @@ export class Problem extends Error {
     this.errors = facts.errors ?? [];
     this.retryable = facts.retryable ?? false;
     this.currentVersion = facts.currentVersion;
+    // All of the answer: some refusals say more, like the checks of readiness.
+    this.body = facts.body;
     this.method = facts.method;
     this.path = facts.path;
   }
@@ -62,6 +64,7 @@ async function refusal(response, method, path) {
     errors: body.errors,
     retryable: body.retryable,
     currentVersion: body.current_version,
+    body,
     method,
     path,
   });
@@ -80,6 +83,8 @@ export async function get(path, options = {}) {
   const etag = response.headers.get("etag") ?? undefined;
   if (!path.startsWith("/api/") || whole === null || !("data" in whole)) return { body: whole, rest: {}, etag };
   const { data, pagination, ...rest } = whole;
+  // How far a filter that matches little was looked for.
+  if (pagination?.scanned_to) rest.scanned_to = pagination.scanned_to;
   return { body: data, next: pagination?.next_cursor, rest, etag };
 }
 

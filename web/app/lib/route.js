@@ -55,18 +55,7 @@ export function catchLinks() {
   });
 }
 
-const encode = encodeURIComponent;
-/** Addresses of things. */
-export const to = {
-  home: () => "/",
-  runs: (filter = "") => `/ui/runs${filter ? `?filter=${encode(filter)}` : ""}`,
-  run: (id, tab = "") => `/ui/runs/${encode(id)}${tab ? `?tab=${tab}` : ""}`,
-  jobs: (filter = "") => `/ui/jobs${filter ? `?filter=${encode(filter)}` : ""}`,
-  job: (name, tab = "") => `/ui/jobs/${encode(name)}${tab ? `?tab=${tab}` : ""}`,
-  slots: (name = "") => `/ui/slots${name ? `/${encode(name)}` : ""}`,
-  settings: (tab = "") => `/ui/settings${tab ? `?tab=${tab}` : ""}`,
-  api: (operation = "") => `/ui/api${operation ? `?operation=${encode(operation)}` : ""}`,
-};
+export { to } from "./to.js";
 
 /** The page's name and the thing it is about: `["runs", "r_…"]`. */
 export const place = computed(() => {

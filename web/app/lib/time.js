@@ -122,3 +122,25 @@ function coarse(ms) {
   }
   return whole(ms);
 }
+
+/** Milliseconds that clocks of a zone are ahead of UTC. @param {number} at @param {string} zone */
+export function offsetOf(at, zone) {
+  const second = Math.floor(at / 1000) * 1000;
+  return Date.parse(`${day(second, zone)}T${clock(second, zone)}Z`) - second;
+}
+
+/**
+ * When a day begins in a zone.
+ * @param {string} word `today`, `yesterday` or a date like 2026-11-30
+ * @param {string} zone @param {number} now
+ */
+export function midnight(word, zone, now) {
+  const shift = word === "yesterday" ? -1 : 0;
+  const date = /^\d/.test(word) ? word : day(now, zone);
+  const [year, month, date_] = date.split("-").map(Number);
+  const wall = Date.UTC(year, month - 1, date_ + shift);
+  if (Number.isNaN(wall) || new Date(wall).getUTCMonth() !== (shift ? new Date(wall).getUTCMonth() : month - 1)) return undefined;
+  // Twice, for the day on which the clocks change.
+  const guess = wall - offsetOf(wall, zone);
+  return wall - offsetOf(guess, zone);
+}

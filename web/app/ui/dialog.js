@@ -18,7 +18,8 @@ import { say } from "./toast.js";
  *   request: (values: Record<string, string>) => {method: string, path: string, body?: unknown, ifMatch?: string},
  *   cli?: (values: Record<string, string>) => string[],
  *   done?: (answer: any) => any,
- * }} Wish
+ *   refused?: (problem: any) => Promise<Wish | undefined>,
+ * }} Wish `refused`: what to ask instead, when things have moved on since
  */
 
 /** @type {{value: Wish | undefined}} */
@@ -32,6 +33,8 @@ export function ask(wish) {
 }
 
 function close() {
+  // While a modal is open, nothing outside of it takes the focus.
+  /** @type {HTMLDialogElement | null} */ (document.querySelector("dialog[open]"))?.close();
   asked.value = undefined;
   // The control that asked may have gone with what it acted on.
   if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -90,7 +93,9 @@ function Ask({ wish }) {
       if (told) say(...(Array.isArray(told) ? told : [told]));
       refresh();
     } catch (problem) {
-      setError(problem);
+      const instead = await wish.refused?.(problem).catch(() => undefined);
+      if (instead) asked.value = instead;
+      else setError(problem);
       setBusy(false);
     }
   };
@@ -106,7 +111,7 @@ function Ask({ wish }) {
           ${wish.cli && html`<${CopyButton} label="Copy as CLI" text=${asCli(wish.cli(values), location.origin)} />`}
           <${CopyButton} label="Copy as curl" text=${asCurl(request, location.origin)} />
         </div>
-        <button type="button" class="button" onClick=${close}>Back</button>
+        <button type="button" class="button" autofocus=${!wish.fields?.length} onClick=${close}>Back</button>
         <button type="submit" class=${`button main ${wish.danger ? "danger" : ""}`} disabled=${busy}>${busy ? "Working…" : wish.verb}</button>
       </div>
     </form>

@@ -35,6 +35,11 @@ const SHAPES = {
   down: () => line(html`<path d="M8 2v8.4M4.4 7.2 8 10.8l3.6-3.6M2.4 14h11.2" />`),
   info: () => line(html`<circle cx="8" cy="8" r="6.2" /><path d="M8 7.2v3.8M8 4.9V5" />`),
   next: () => line(html`<path d="m6 3.4 4.6 4.6L6 12.6" />`),
+  more: () => line(html`<path d="m4 6.4 4 4 4-4" />`),
+  log: () => line(html`<rect x="2" y="2.4" width="12" height="11.2" rx="1.4" /><path d="M4.6 6h4.2M4.6 8.6h6.8M4.6 11.2h3" />`),
+  flag: () => line(html`<path d="M4 14.4V2M4 2.8h8.4l-2 2.8 2 2.8H4" />`),
+  grow: () => line(html`<path d="M9.6 2H14v4.4M14 2 9.4 6.6M6.4 14H2V9.6M2 14l4.6-4.6" />`),
+  shrink: () => line(html`<path d="M13.8 6.6H9.4V2.2M9.4 6.6 14 2M2.2 9.4h4.4v4.4M6.6 9.4 2 14" />`),
   help: () => line(html`<circle cx="8" cy="8" r="6.2" /><path d="M6.2 6.2a1.9 1.9 0 1 1 2.6 1.9c-.5.2-.8.6-.8 1.2M8 11.4v.1" />`),
 };
 

@@ -12,9 +12,11 @@ import { number } from "../lib/format.js";
 /**
  * @template T
  * @param {{rows: T[], columns: Column<T>[], keyOf: (row: T) => string, hrefOf?: (row: T) => string, label: string,
- *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void}} props
+ *   picked?: {value: Set<string>}, onPick?: (key: string, on: boolean) => void, onPickAll?: (on: boolean) => void,
+ *   nameOf?: (row: T) => string, onPoint?: (key: string | undefined) => void}} props
+ *   `nameOf`: what a row is called beside its box; `onPoint`: which row is pointed at
  */
-export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick }) {
+export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, onPickAll, nameOf = keyOf, onPoint }) {
   const cursor = useRef(signal(undefined)).current;
   const body = useRef(null);
   const at = rows.findIndex((row) => keyOf(row) === cursor.value);
@@ -45,16 +47,22 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick }) {
     }
     return () => ends.forEach((end) => end());
   }, []);
+  const acts = useRef(/** @type {any} */ ({})).current;
+  Object.assign(acts, { onPick, onPoint, nameOf });
   return html`<div class="scroll-x" role="region" aria-label=${label} tabindex="-1"><table class="list as-cards">
-    <thead><tr>${onPick && html`<th><span class="unseen">Selected</span></th>`}${columns.map(({ key, title, number: isNumber }) => html`<th key=${key} scope="col" class=${isNumber ? "number" : ""}>${title}</th>`)}</tr></thead>
-    <tbody ref=${body}>${rows.map((row, index) => {
-      const key = keyOf(row);
-      return html`<tr key=${key} class=${index === at ? "at" : ""}>
-        ${onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${key}`} checked=${picked?.value.has(key)} onChange=${(event) => onPick(key, event.currentTarget.checked)} /></td>`}
-        ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
-      </tr>`;
-    })}</tbody>
+    <thead><tr>${onPick && html`<th scope="col" class="pick">${onPickAll && rows.length > 0 ? html`<input type="checkbox" aria-label="Select all that are shown" checked=${rows.every((row) => picked?.value.has(keyOf(row)))} onChange=${(event) => onPickAll(event.currentTarget.checked)} />` : html`<span class="unseen">Selected</span>`}</th>`}${columns.map(({ key, title, number: isNumber, className }) => html`<th key=${key} scope="col" class=${`${isNumber ? "number" : ""} ${className ?? ""}`}>${title}</th>`)}</tr></thead>
+    <tbody ref=${body}>${rows.map((row, index) => html`<${Row} key=${keyOf(row)} row=${row} columns=${columns} keyOf=${keyOf} isAt=${index === at} picked=${picked} acts=${acts} />`)}</tbody>
   </table></div>`;
+}
+
+/** A row is drawn anew only when it, or a signal that it reads, has changed: functions come in one object that stays. */
+function Row({ row, columns, keyOf, isAt, picked, acts }) {
+  const key = keyOf(row);
+  const isPicked = picked?.value.has(key);
+  return html`<tr class=${isAt ? "at" : ""} onMouseEnter=${() => acts.onPoint?.(key)} onMouseLeave=${() => acts.onPoint?.(undefined)}>
+    ${acts.onPick && html`<td class="lead pick"><input type="checkbox" aria-label=${`Select ${acts.nameOf(row)}`} checked=${isPicked} onChange=${(event) => acts.onPick(key, event.currentTarget.checked)} /></td>`}
+    ${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "number" : ""} ${column.lead ? "lead" : ""} ${column.className ?? ""}`} data-label=${typeof column.title === "string" ? column.title : column.key}>${column.cell(row)}</td>`)}
+  </tr>`;
 }
 
 /**

@@ -1,5 +1,5 @@
 // Small parts that every page uses: commands to copy, empty and error states, tabs, cards, notes.
-import { html, useRef, useState } from "../lib/dom.js";
+import { html, useEffect, useRef, useState } from "../lib/dom.js";
 import { copy } from "../lib/clip.js";
 import { Icon } from "./icons.js";
 import { say } from "./toast.js";
@@ -72,6 +72,8 @@ export const Note = ({ of = "calm", icon = "info", children }) => html`<div clas
  */
 export function Tabs({ tabs, at, onPick, label }) {
   const list = useRef(null);
+  // On a narrow screen the row of tabs scrolls; the one that is shown stays in sight.
+  useEffect(() => list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [at]);
   const onKeyDown = (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;

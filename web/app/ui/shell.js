@@ -86,12 +86,12 @@ const Head = () => html`<header class="head">
 function Side({ status }) {
   const counts = { runs: status?.counts?.running };
   const marks = { home: status && !status.ready ? "!" : undefined, runs: counts.runs || undefined };
-  return html`<div class="side">
+  return html`<aside class="side" aria-label="Pages and this daemon">
     <a class="brand" href="/"><img src="/web/icon.svg" width="24" height="24" alt="" />ductor</a>
     <nav aria-label="Pages"><ul>${PAGES.map(({ page, title, icon, href }) => html`<li key=${page}><a href=${href} aria-current=${place.value.page === page ? "page" : undefined}>
       <${Icon} of=${icon} />${title}${marks[page] !== undefined && html`<span class=${`count ${page === "home" ? "bad" : ""}`}>${marks[page]}${page === "runs" ? html`<span class="unseen"> running</span>` : ""}</span>`}</a></li>`)}</ul></nav>
     <div class="foot">${status && html`<span>${status.node}</span><span>ductor ${status.version}</span>`}</div>
-  </div>`;
+  </aside>`;
 }
 
 function NoSignal() {

@@ -1,5 +1,5 @@
 // Times and spans on the page. The zone stands beside each time, the others are in the tooltip.
-import { html } from "../lib/dom.js";
+import { computed, html, untracked } from "../lib/dom.js";
 import { now, skew } from "../lib/live.js";
 import { zone } from "../lib/prefs.js";
 import { instant } from "../lib/format.js";
@@ -8,10 +8,14 @@ import * as time from "../lib/time.js";
 /** The daemon's time, as far as it is known; ticks once a second. */
 export const daemonNow = () => now.value + skew.value;
 
+const MINUTE_MS = 60_000;
+/** Enough for what only asks which day it is: a list of times is not drawn anew each second. */
+const thisMinute = computed(() => Math.floor(daemonNow() / MINUTE_MS) * MINUTE_MS);
+
 /** @param {number} at @param {string} [ofJob] */
 function inZones(at, ofJob) {
   const zones = [...new Set(["UTC", time.browserZone(), ...(ofJob && time.isZone(ofJob) ? [ofJob] : [])])];
-  return [time.relative(at, daemonNow()), ...zones.map((name) => `${time.long(at, name)} (${name})`)].join("\n");
+  return [time.relative(at, untracked(daemonNow)), ...zones.map((name) => `${time.long(at, name)} (${name})`)].join("\n");
 }
 
 /**
@@ -26,9 +30,9 @@ export function Time({ at, ofJob, form = "short", bare = false }) {
   if (form === "relative") text = time.relative(ms, daemonNow());
   else if (form === "clock") text = time.clock(ms, shown);
   else if (form === "long") text = `${time.day(ms, shown)} ${time.clock(ms, shown)}`;
-  else text = time.short(ms, shown, daemonNow());
+  else text = time.short(ms, shown, thisMinute.value);
   const named = form === "relative" || bare ? "" : html` <span class="quiet tiny">${time.zoneName(ms, shown)}</span>`;
-  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${inZones(ms, ofJob)}>${text}${named}</time>`;
+  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${inZones(ms, ofJob)} onMouseEnter=${(event) => { event.currentTarget.title = inZones(ms, ofJob); }}>${text}${named}</time>`;
 }
 
 /** A span between two instants; the second one may be still to come. @param {{from: string | number | null | undefined, to?: string | number | null}} props */

@@ -1,0 +1,212 @@
+//! What waits now and for what: one group for each queue, for steps without a slot pool, and for the time of a retry.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{head, runs as run_views};
+use crate::domain::slots::admission::ANY_MOMENT;
+use crate::domain::workflow::run::StepPhase;
+use crate::engine::book::Book;
+use crate::store::keys::{HighFirst, Key};
+use crate::store::tables::{ATTEMPTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS};
+use crate::store::{Rows, StoreError, entries};
+use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
+use crate::words::time::Millis;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+/// Groups that are shown.
+const GROUPS_MAX: usize = 20;
+/// Priorities of one queue that are looked at for its oldest entry.
+const PRIORITIES_MAX: usize = 64;
+/// Steps that are looked at for the oldest of them.
+const STEPS_MAX: usize = 200;
+
+/// What waits.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = WaitingNow)]
+pub(super) struct WaitsView {
+    /// Runs, in all groups.
+    total: u64,
+    /// The largest 20.
+    groups: Vec<WaitGroup>,
+}
+
+/// Runs that wait for the same.
+#[derive(Debug, Serialize, ToSchema)]
+struct WaitGroup {
+    /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready` of the head of a queue, or `backoff`.
+    code: &'static str,
+    text: String,
+    pool: Option<String>,
+    count: u64,
+    /// Since when the oldest of them waits; of a long list, as far as it was looked at.
+    oldest_since: Option<String>,
+    /// When the next one of a back-off is due.
+    retry_at: Option<String>,
+    head: Option<WaitHead>,
+}
+
+/// The run that goes first.
+#[derive(Debug, Serialize, ToSchema)]
+struct WaitHead {
+    run_id: String,
+    job: Option<String>,
+    /// In its queue; absent where there is none.
+    position: Option<usize>,
+}
+
+/// What waits, in the largest groups first.
+pub(super) fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<WaitsView, StoreError> {
+    let mut groups = Vec::new();
+    for name in book.slot_pools.keys() {
+        match of_queue(rows, book, name, now) {
+            Ok(group) => groups.extend(group),
+            // A slot pool that cannot be read is told by the status, and hides no other.
+            Err(error) if error.is_row_fault() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    groups.extend(of_ready_steps(rows, book)?);
+    groups.extend(of_retries(rows)?);
+    let total = groups.iter().map(|group| group.count).sum();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+    groups.truncate(GROUPS_MAX);
+    Ok(WaitsView { total, groups })
+}
+
+fn of_queue(
+    rows: &mut impl Rows,
+    book: &Book,
+    name: &SlotPoolName,
+    now: Millis,
+) -> Result<Option<WaitGroup>, StoreError> {
+    let count = entries::waiting_count(rows, name)?;
+    let first = entries::waiting(rows, name, 1)?.into_iter().next();
+    let (Some((_, first)), Some(head)) = (first, head::of(rows, book, name, now)?) else {
+        return Ok(None);
+    };
+    let entry = entries::by_seq(rows, first.seq)?;
+    Ok(Some(WaitGroup {
+        code: head.blocked.map_or("ready", run_views::code_of),
+        text: head.sentence,
+        pool: Some(name.to_string()),
+        count,
+        oldest_since: oldest_of(rows, name)?.map(|at| at.to_string()),
+        retry_at: None,
+        head: entry.map(|entry| WaitHead {
+            run_id: entry.run.to_string(),
+            job: Some(entry.job.to_string()),
+            position: Some(1),
+        }),
+    }))
+}
+
+/// The queue is in the order of priority, then time: the first of each priority is looked at.
+fn oldest_of(rows: &mut impl Rows, name: &SlotPoolName) -> Result<Option<Millis>, StoreError> {
+    let prefix = (TENANT, name.clone());
+    let mut oldest: Option<Millis> = None;
+    let mut after = None;
+    for _ in 0..PRIORITIES_MAX {
+        let found = rows.scan(&SLOT_WAITING, &prefix, after.as_ref(), 1)?;
+        let Some(((_, _, HighFirst(priority), at, _), _)) = found.into_iter().next() else {
+            break;
+        };
+        oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
+        let last = (Millis(i64::MAX), EntryId([u8::MAX; 16]));
+        after = Some((TENANT, name.clone(), HighFirst(priority), last.0, last.1));
+    }
+    Ok(oldest)
+}
+
+/// Steps without a slot pool: for a process, or for the daemon that they are bound to.
+fn of_ready_steps(rows: &mut impl Rows, book: &Book) -> Result<Vec<WaitGroup>, StoreError> {
+    let mut groups: BTreeMap<Option<NodeName>, (u64, Option<Millis>, Option<WaitHead>)> = BTreeMap::new();
+    for (at, each) in rows
+        .scan_each(&READY_STEPS, &(TENANT,), None, usize::MAX)?
+        .into_iter()
+        .enumerate()
+    {
+        let Ok(((_, run, step), ready)) = each.row else {
+            continue;
+        };
+        let elsewhere = ready.node.filter(|node| *node != book.node);
+        let (count, oldest, first) = groups.entry(elsewhere).or_default();
+        *count += 1;
+        if at < STEPS_MAX
+            && let Some(StepPhase::Ready { since }) = phase_of(rows, run, &step)?
+        {
+            *oldest = Some(oldest.map_or(since, |oldest| oldest.min(since)));
+        }
+        first.get_or_insert_with(|| head_of(run, Some(ready.job)));
+    }
+    let view = |(node, (count, oldest, head)): (Option<NodeName>, (u64, Option<Millis>, _))| WaitGroup {
+        code: if node.is_some() { "node" } else { "ready" },
+        text: node.map_or_else(
+            || ANY_MOMENT.to_owned(),
+            |node| format!("Waiting for node {node}"),
+        ),
+        pool: None,
+        count,
+        oldest_since: oldest.map(|at| at.to_string()),
+        retry_at: None,
+        head,
+    };
+    Ok(groups.into_iter().map(view).collect())
+}
+
+/// Steps whose next attempt waits for its time.
+fn of_retries(rows: &mut impl Rows) -> Result<Option<WaitGroup>, StoreError> {
+    let count = rows
+        .raw_scan(RETRY_DUE.index(), &(TENANT,).encode(), None, false, usize::MAX)?
+        .len();
+    let found = rows.scan_each(&RETRY_DUE, &(TENANT,), None, STEPS_MAX)?;
+    let due: Vec<(Millis, RunId, StepRef)> = found
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|((_, at, run, step), _)| (at, run, step))
+        .collect();
+    let Some((next, run, _)) = due.first() else {
+        return Ok(None);
+    };
+    let mut oldest: Option<Millis> = None;
+    for (_, run, step) in &due {
+        let attempts = rows.scan_each_back(&ATTEMPTS, &(TENANT, *run, step.clone()), None, 1)?;
+        let ended = attempts.into_iter().filter_map(|each| each.row.ok());
+        for (_, attempt) in ended {
+            oldest = Some(oldest.map_or(attempt.ended_at, |oldest| oldest.min(attempt.ended_at)));
+        }
+    }
+    let job = super::endings::readable(rows, *run)?.map(|run| run.definition);
+    let text = match count {
+        1 => format!("The next attempt is due at {next}"),
+        _ => format!("The next of {count} attempts is due at {next}"),
+    };
+    Ok(Some(WaitGroup {
+        code: "backoff",
+        text,
+        pool: None,
+        count: count as u64,
+        oldest_since: oldest.map(|at| at.to_string()),
+        retry_at: Some(next.to_string()),
+        head: Some(head_of(*run, job)),
+    }))
+}
+
+fn head_of(run: RunId, job: Option<JobName>) -> WaitHead {
+    WaitHead {
+        run_id: run.to_string(),
+        job: job.map(|job| job.to_string()),
+        position: None,
+    }
+}
+
+/// Where a step stands, unless its row cannot be read.
+fn phase_of(rows: &mut impl Rows, run: RunId, step: &StepRef) -> Result<Option<StepPhase>, StoreError> {
+    match rows.get(&STEPS, &(TENANT, run, step.clone())) {
+        Err(error) if error.is_row_fault() => Ok(None),
+        other => Ok(other?.map(|state| state.phase)),
+    }
+}
