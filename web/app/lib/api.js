@@ -4,7 +4,7 @@
 export class Problem extends Error {
   /**
    * @param {{status: number, code: string, detail: string, requestId?: string, errors?: object[], retryable?: boolean,
-   *   currentVersion?: unknown, body?: any, method: string, path: string}} facts
+   *   currentVersion?: unknown, body?: any, place?: {column: number, length: number}, method: string, path: string}} facts
    */
   constructor(facts) {
     super(facts.detail);
@@ -17,6 +17,7 @@ export class Problem extends Error {
     this.currentVersion = facts.currentVersion;
     // All of the answer: some refusals say more, like the checks of readiness.
     this.body = facts.body;
+    this.place = facts.place;
     this.method = facts.method;
     this.path = facts.path;
   }
@@ -65,6 +66,7 @@ async function refusal(response, method, path) {
     retryable: body.retryable,
     currentVersion: body.current_version,
     body,
+    place: body.column === undefined ? undefined : { column: body.column, length: body.length ?? 1 },
     method,
     path,
   });

@@ -27,7 +27,8 @@ export function readFilter(text, keys) {
   const faults = [];
   for (const { key, value } of terms(text)) {
     if (key === "") {
-      words.push(value);
+      // A key of which nothing else is written yet asks for nothing.
+      if (!keys.some((each) => value === `${each.key}:`)) words.push(value);
       continue;
     }
     const known = keys.find((each) => each.key === key);

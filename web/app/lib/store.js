@@ -12,8 +12,9 @@ const KEPT_MS = 60_000;
 /** @typedef {{data: any, next?: string, rest: any, etag?: string, error: any, loading: boolean, at: number}} Answer */
 
 class Query {
-  /** @param {string} path @param {string[]} topics @param {((change: object) => boolean) | undefined} touches */
-  constructor(path, topics, touches) {
+  /** @param {string} path @param {string[]} topics @param {((change: object) => boolean) | undefined} touches @param {number} [rest] */
+  constructor(path, topics, touches, rest = 0) {
+    this.rest = rest;
     this.path = path;
     this.topics = topics;
     this.touches = touches;
@@ -55,7 +56,7 @@ class Query {
       this.answer.value = { ...this.answer.peek(), error, loading: false };
     }
     this.busy = false;
-    this.restUntil = Date.now() + (Date.now() - began) * REST_FACTOR;
+    this.restUntil = Date.now() + Math.max(this.rest, (Date.now() - began) * REST_FACTOR);
     if (this.again) {
       this.again = false;
       if (this.users > 0) this.soon();
@@ -79,7 +80,7 @@ listen((change) => {
 /**
  * What is at a path, kept true by the feed. `null` as the path asks nothing.
  * @param {string | null} path
- * @param {{topics?: string[], touches?: (change: {topic?: string, id?: string, detail?: string}) => boolean, every?: number}} [options]
+ * @param {{topics?: string[], touches?: (change: {topic?: string, id?: string, detail?: string}) => boolean, every?: number, rest?: number}} [options] `rest`: milliseconds between two reads at least
  * @returns {Answer & {reload: () => void}}
  */
 export function useQuery(path, options = {}) {
@@ -87,7 +88,7 @@ export function useQuery(path, options = {}) {
     if (path === null) return new Query("", [], undefined);
     let known = queries.get(path);
     if (!known) {
-      known = new Query(path, options.topics ?? [], options.touches);
+      known = new Query(path, options.topics ?? [], options.touches, options.rest);
       queries.set(path, known);
     }
     return known;

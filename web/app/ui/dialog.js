@@ -6,17 +6,22 @@ import { refresh } from "../lib/store.js";
 import { CopyButton, Fault } from "./parts.js";
 import { say } from "./toast.js";
 
+/** Requests under way together, when there is one for each thing. */
+const AT_ONCE = 4;
+
 /**
+ * @typedef {{method: string, path: string, body?: unknown, ifMatch?: string}} Request
  * @typedef {{name: string, label: string, type?: "text" | "choice" | "moment", choices?: [string, string][], value?: string,
- *   hint?: string, required?: boolean}} Field
+ *   hint?: string, required?: boolean, when?: (values: Record<string, string>) => boolean}} Field `when`: asked only then
  * @typedef {{
  *   title: string,
  *   will: any,
  *   verb: string,
  *   danger?: boolean,
  *   fields?: Field[],
- *   request: (values: Record<string, string>) => {method: string, path: string, body?: unknown, ifMatch?: string},
- *   cli?: (values: Record<string, string>) => string[],
+ *   request?: (values: Record<string, string>) => Request,
+ *   requests?: (values: Record<string, string>) => Request[],
+ *   cli?: (values: Record<string, string>) => string[] | string[][],
  *   done?: (answer: any) => any,
  *   refused?: (problem: any) => Promise<Wish | undefined>,
  * }} Wish `refused`: what to ask instead, when things have moved on since
@@ -69,6 +74,19 @@ function Input({ field, value, set }) {
   return html`<label class="field" for=${id}><span>${field.label}</span>${control}${field.hint && html`<span class="quiet tiny">${field.hint}</span>`}</label>`;
 }
 
+/** Sends the requests, a few at a time, each under its own key; of several some may be refused. @param {Request[]} requests @param {string} key */
+async function each(requests, key) {
+  const answers = [];
+  for (let from = 0; from < requests.length; from += AT_ONCE) {
+    const sent = requests.slice(from, from + AT_ONCE).map(({ method, path, body, ifMatch }, index) =>
+      act(method, path, { body, ifMatch, key: requests.length === 1 ? key : `${key}-${from + index}` }));
+    const told = await Promise.allSettled(sent);
+    answers.push(...told.map((one) => (one.status === "fulfilled" ? { answer: one.value } : { problem: one.reason })));
+  }
+  if (answers.length === 1 && answers[0].problem) throw answers[0].problem;
+  return answers;
+}
+
 /** @param {{wish: Wish}} props */
 function Ask({ wish }) {
   const first = Object.fromEntries((wish.fields ?? []).map((field) => [field.name, field.value ?? ""]));
@@ -78,16 +96,18 @@ function Ask({ wish }) {
   // The same wish sent again carries the same key, and is done once.
   const key = useRef(freshKey());
   const sent = useRef("");
+  const all = (now) => wish.requests?.(now) ?? [wish.request(now)];
   const onSubmit = async (event) => {
     event.preventDefault();
-    const request = wish.request(values);
-    const text = JSON.stringify(request);
+    const requests = all(values);
+    const text = JSON.stringify(requests);
     if (sent.current && sent.current !== text) key.current = freshKey();
     sent.current = text;
     setBusy(true);
     setError(undefined);
     try {
-      const answer = await act(request.method, request.path, { body: request.body, ifMatch: request.ifMatch, key: key.current });
+      const answers = await each(requests, key.current);
+      const answer = wish.requests ? answers : answers[0].answer;
       const told = wish.done?.(answer) ?? "Done";
       close();
       const [said, options] = Array.isArray(told) ? told : [told];
@@ -100,17 +120,19 @@ function Ask({ wish }) {
       setBusy(false);
     }
   };
-  const request = wish.request(values);
+  const clis = wish.cli?.(values);
+  const lines = clis && (Array.isArray(clis[0]) ? clis : [clis]).map((words) => asCli(words, location.origin)).join("\n");
+  const curls = all(values).map((request) => asCurl(request, location.origin)).join("\n");
   return html`<${Modal} label=${wish.title} onClose=${close}>
     <form class="dialog" onSubmit=${onSubmit}>
       <h2>${wish.title}</h2>
       <div class="will small">${wish.will}</div>
-      ${(wish.fields ?? []).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => setValues({ ...values, [field.name]: value })} />`)}
+      ${(wish.fields ?? []).filter((field) => field.when?.(values) ?? true).map((field) => html`<${Input} key=${field.name} field=${field} value=${values[field.name]} set=${(value) => setValues({ ...values, [field.name]: value })} />`)}
       ${error && html`<${Fault} error=${error} />`}
       <div class="buttons">
         <div class="copies">
-          ${wish.cli && html`<${CopyButton} label="Copy as CLI" text=${asCli(wish.cli(values), location.origin)} />`}
-          <${CopyButton} label="Copy as curl" text=${asCurl(request, location.origin)} />
+          ${lines && html`<${CopyButton} label="Copy as CLI" text=${lines} />`}
+          <${CopyButton} label="Copy as curl" text=${curls} />
         </div>
         <button type="button" class="button" autofocus=${!wish.fields?.length} onClick=${close}>Back</button>
         <button type="submit" class=${`button main ${wish.danger ? "danger" : ""}`} disabled=${busy}>${busy ? "Working…" : wish.verb}</button>

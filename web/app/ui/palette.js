@@ -36,7 +36,7 @@ export function fits(text, wanted) {
 
 /** @returns {Promise<Entry[]>} */
 async function names() {
-  const [jobs, slots] = await Promise.all([get("/api/jobs?pagination.page_size=500"), get("/pools?entries=0")]);
+  const [jobs, slots] = await Promise.all([get("/api/jobs?pagination.page_size=500"), get("/pools?entries=none")]);
   return [
     ...jobs.body.map(({ name }) => ({ text: name, kind: "job", icon: "calendar", run: () => go(to.job(name)) })),
     ...slots.body.map(({ name }) => ({ text: name, kind: "slot pool", icon: "slots", run: () => go(to.slots(name)) })),

@@ -22,6 +22,8 @@ const STATES = {
   finished: ["check", "good", "finished"],
   unreadable: ["late", "bad", "unreadable"],
   late: ["late", "bad", "late"],
+  failing: ["cross", "bad", "failing"],
+  fine: ["check", "good", "fine"],
   disabled: ["off", "calm", "disabled"],
   draining: ["down", "wait", "draining"],
   full: ["slots", "wait", "full"],

@@ -1,5 +1,5 @@
 // Times and spans on the page. The zone stands beside each time, the others are in the tooltip.
-import { computed, html, untracked } from "../lib/dom.js";
+import { computed, html } from "../lib/dom.js";
 import { now, skew } from "../lib/live.js";
 import { zone } from "../lib/prefs.js";
 import { instant } from "../lib/format.js";
@@ -8,14 +8,24 @@ import * as time from "../lib/time.js";
 /** The daemon's time, as far as it is known; ticks once a second. */
 export const daemonNow = () => now.value + skew.value;
 
-const MINUTE_MS = 60_000;
-/** Enough for what only asks which day it is: a list of times is not drawn anew each second. */
-const thisMinute = computed(() => Math.floor(daemonNow() / MINUTE_MS) * MINUTE_MS);
+/** The same by half minutes: many times on a page need no more than the day. */
+const calmNow = computed(() => Math.floor((now.value + skew.value) / 30_000) * 30_000);
 
-/** @param {number} at @param {string} [ofJob] */
+/** @type {Map<string, string>} */
+const told = new Map();
+const TOLD_MAX = 2000;
+
+/** A moment in all zones that matter; formatting is dear, and the same moments are shown again and again. @param {number} at @param {string} [ofJob] */
 function inZones(at, ofJob) {
-  const zones = [...new Set(["UTC", time.browserZone(), ...(ofJob && time.isZone(ofJob) ? [ofJob] : [])])];
-  return [time.relative(at, untracked(daemonNow)), ...zones.map((name) => `${time.long(at, name)} (${name})`)].join("\n");
+  const key = `${at} ${ofJob ?? ""}`;
+  let text = told.get(key);
+  if (text === undefined) {
+    const zones = [...new Set(["UTC", time.browserZone(), ...(ofJob && time.isZone(ofJob) ? [ofJob] : [])])];
+    text = zones.map((name) => `${time.long(at, name)} (${name})`).join("\n");
+    if (told.size >= TOLD_MAX) told.clear();
+    told.set(key, text);
+  }
+  return text;
 }
 
 /**
@@ -27,12 +37,14 @@ export function Time({ at, ofJob, form = "short", bare = false }) {
   if (ms === undefined) return html`<span class="quiet">—</span>`;
   const shown = time.zoneFor(zone.value, ofJob);
   let text;
-  if (form === "relative") text = time.relative(ms, daemonNow());
+  const about = form === "relative" ? daemonNow() : calmNow.value;
+  if (form === "relative") text = time.relative(ms, about);
   else if (form === "clock") text = time.clock(ms, shown);
   else if (form === "long") text = `${time.day(ms, shown)} ${time.clock(ms, shown)}`;
-  else text = time.short(ms, shown, thisMinute.value);
+  else text = time.short(ms, shown, about);
   const named = form === "relative" || bare ? "" : html` <span class="quiet tiny">${time.zoneName(ms, shown)}</span>`;
-  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${inZones(ms, ofJob)} onMouseEnter=${(event) => { event.currentTarget.title = inZones(ms, ofJob); }}>${text}${named}</time>`;
+  const title = () => `${time.relative(ms, now.peek() + skew.peek())}\n${inZones(ms, ofJob)}`;
+  return html`<time class="nowrap" datetime=${new Date(ms).toISOString()} title=${title()} onMouseEnter=${(event) => { event.currentTarget.title = title(); }}>${text}${named}</time>`;
 }
 
 /** A span between two instants; the second one may be still to come. @param {{from: string | number | null | undefined, to?: string | number | null}} props */
@@ -42,6 +54,11 @@ export function Span({ from, to }) {
   const ended = typeof to === "number" ? to : instant(to);
   return html`<span class="nowrap">${ended === undefined ? time.whole(daemonNow() - begun) : time.span(ended - begun)}</span>`;
 }
+
+const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
+
+/** A sentence of the daemon, its instants in the chosen zone. @param {{text: string, ofJob?: string}} props */
+export const Told = ({ text, ofJob }) => text.split(INSTANT).map((part, at) => (at % 2 === 1 ? html`<${Time} at=${part} ofJob=${ofJob} />` : part));
 
 /** What the zone toggle says. */
 export const zoneWord = () =>
