@@ -20,6 +20,8 @@ const LANE = 28;
 const REACH = 26;
 const PAST_MIN_MS = 300_000;
 const FUTURE_PART = 0.16;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 const SHAPES = {
   succeeded: html`<circle r="3.6" />`,
@@ -102,7 +104,11 @@ export function Scatter({ rows, loading, asked, pointed }) {
     return { line: axis, marks: all, drawn: all.map(({ key, state, x, y }) => html`<g key=${key} class=${`mark of-${state === "fire" ? "calm" : familyOf(state)}`} transform=${`translate(${x.toFixed(1)} ${y.toFixed(1)})`}>${SHAPES[state] ?? SHAPES.unreadable}</g>`) };
   }, [rows, fires, now, inner, from, until]);
   const ticks = timeTicks(from, until, Math.max(3, inner / 110), offsetOf(now, shown));
-  const label = (at) => (ticks.step >= 86_400_000 ? day(at, shown).slice(5) : clock(at, shown, ticks.step < 60_000));
+  const label = (at) => {
+    const time = clock(at, shown, ticks.step < 60_000);
+    // A day begins with its date.
+    return ticks.step >= DAY_MS || (ticks.step >= HOUR_MS && time === "00:00") ? day(at, shown).slice(5) : time;
+  };
   const base = HEIGHT - PAD.bottom;
   const nowX = line.x(now);
   const nearest = (event) => {
@@ -135,6 +141,8 @@ export function Scatter({ rows, loading, asked, pointed }) {
       go(to.run(mark.run.id));
     } else if (mark) go(to.job(mark.job));
   };
+  // Nothing to come is in the picture, but something comes.
+  const beyond = marks.some(({ state }) => state === "fire") ? undefined : fires.find(({ at }) => Date.parse(at) > until);
   const lit = marks.find((mark) => mark.key === (pointed.value ?? hot?.key));
   if (!loading && marks.length === 0) return null;
   const states = [...new Set(marks.map(({ state }) => state))].filter((state) => SHAPES[state]);
@@ -153,6 +161,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
         ${ticks.ticks.map((at) => html`<line key=${at} class="base" x1=${line.x(at)} x2=${line.x(at)} y1=${base} y2=${base + 4} /><text key=${`t${at}`} x=${line.x(at)} y=${base + 16} text-anchor="middle">${label(at)}</text>`)}</g>
         <line class="now" x1=${nowX} x2=${nowX} y1="0" y2=${base} />
         ${drawn}
+        ${beyond && html`<text class="beyond" x=${width - 8} y=${base - LANE / 2 + 3.5} text-anchor="end">next fire ${relative(Date.parse(beyond.at), now)} →</text>`}
         ${lit && html`<circle class="lit" cx=${lit.x} cy=${lit.y} r="9" />`}
         ${drag && Math.abs(drag.x - drag.from) > 8 && html`<rect class="drag" x=${Math.min(drag.from, drag.x)} y="0" width=${Math.abs(drag.x - drag.from)} height=${base} />`}
       </svg>
