@@ -224,7 +224,9 @@ export class LogReader {
     if (rush.bytes > RUSH) {
       // Nobody can read that fast: the end is shown, and shown again.
       tail.abort();
-      pause(RUSH_REST_MS).then(() => this.following.peek() && this.awake && this.toEnd());
+      pause(RUSH_REST_MS).then(() => {
+        if (this.following.peek() && this.awake && !this.ended.signal.aborted) this.toEnd();
+      });
       return;
     }
     const bytes = encoder.encode(piece.text);
