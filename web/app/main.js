@@ -9,6 +9,6 @@ import { Shell } from "./ui/shell.js";
 keys.begin();
 catchLinks();
 live.begin();
-const root = document.getElementById("app");
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
 root.replaceChildren();
 render(html`<${Shell}><${Page} /><//>`, root);

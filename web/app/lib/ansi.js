@@ -2,7 +2,7 @@
 
 const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 // eslint-disable-next-line no-control-regex
-const SEQUENCE = /\x1b(?:\[([0-9;:]*)([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])/g;
+const SEQUENCE = /\x1b(?:\[([0-?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]+[0-~]|[0-Z\\^-~])/g;
 const CONTROL = /[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /** @typedef {{bold?: boolean, dim?: boolean, italic?: boolean, underline?: boolean, inverse?: boolean, fg?: string, bg?: string}} Style */
@@ -13,7 +13,8 @@ function colourOf(index) {
     const full = index > 7 ? 255 : 170;
     return [index & 1 ? full : index > 7 ? 85 : 0, index & 2 ? full : index > 7 ? 85 : 0, index & 4 ? full : index > 7 ? 85 : 0];
   }
-  if (index > 231) return Array(3).fill(8 + (index - 232) * 10);
+  const grey = 8 + (index - 232) * 10;
+  if (index > 231) return [grey, grey, grey];
   const part = (value) => (value === 0 ? 0 : 55 + value * 40);
   return [part(Math.floor((index - 16) / 36)), part(Math.floor((index - 16) / 6) % 6), part((index - 16) % 6)];
 }
@@ -26,6 +27,22 @@ function nameOf(red, green, blue) {
   const middle = (most + least) / 2;
   const index = (red > middle ? 1 : 0) + (green > middle ? 2 : 0) + (blue > middle ? 4 : 0);
   return (most > 212 ? "bright-" : "") + NAMES[index];
+}
+
+/**
+ * The numbers of a sequence. What colons bind together is one code with its details: a colour may name its space, which
+ * nobody does otherwise, and a kind of underline is an underline.
+ * @param {string} text @returns {number[]}
+ */
+function codesOf(text) {
+  return text.split(";").flatMap((group) => {
+    const [code, ...details] = group.split(":").map((part) => Number(part) || 0);
+    if (details.length === 0) return [code];
+    if (code === 4) return [details[0] === 0 ? 24 : 4];
+    if (details[0] === 5) return [code, 5, details[1] ?? 0];
+    if (details[0] === 2) return [code, 2, ...details.slice(1).slice(-3)];
+    return [];
+  });
 }
 
 /** @param {Style} style @param {number[]} codes */
@@ -49,6 +66,7 @@ function apply(style, codes) {
     else if (code >= 100 && code <= 107) next.bg = `bright-${NAMES[code - 100]}`;
     else if (code === 39) delete next.fg;
     else if (code === 49) delete next.bg;
+    else if (code === 58) at += codes[at + 1] === 5 ? 2 : codes[at + 1] === 2 ? 4 : 0;
     else if (code === 38 || code === 48) {
       // 256 and true colours become the nearest of the sixteen, which can be read on both papers.
       const field = code === 38 ? "fg" : "bg";
@@ -92,7 +110,7 @@ export function parse(line, before = {}) {
   for (let match = SEQUENCE.exec(shown); match; match = SEQUENCE.exec(shown)) {
     add(shown.slice(from, match.index));
     from = match.index + match[0].length;
-    if (match[2] === "m") style = apply(style, (match[1] || "0").split(/[;:]/).map((code) => Number(code) || 0));
+    if (match[2] === "m" && /^[0-9;:]*$/.test(match[1])) style = apply(style, codesOf(match[1]));
   }
   add(shown.slice(from));
   return { parts, after: style };

@@ -36,7 +36,7 @@ export function isTyping(target) {
 
 /** @param {KeyboardEvent} event */
 function nameOf(event) {
-  const key = event.key.length === 1 && event.ctrlKey ? event.key.toUpperCase() : event.key;
+  const key = event.key.length === 1 && (event.ctrlKey || event.metaKey) ? event.key.toUpperCase() : event.key;
   return `${event.ctrlKey || event.metaKey ? "Ctrl-" : ""}${event.altKey ? "Alt-" : ""}${key}`;
 }
 

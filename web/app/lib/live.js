@@ -69,6 +69,7 @@ function take(event) {
 
 async function follow(signal_) {
   const resumed = last !== undefined;
+  /** @type {Record<string, string>} */
   const headers = resumed ? { "Last-Event-ID": last } : {};
   const body = await open("/api/stream", { signal: signal_, headers });
   const wasLost = failures.value > 0 || !resumed;

@@ -21,6 +21,7 @@ export function parser() {
 
 /** @param {string} block */
 function readBlock(block) {
+  /** @type {{id?: string, event: string, data: string, comment: boolean}} */
   const read = { id: undefined, event: "message", data: "", comment: true };
   const data = [];
   for (const line of block.split(/\r?\n/)) {

@@ -1,7 +1,7 @@
 // Which page an address names.
 import { html, useEffect } from "../lib/dom.js";
 import { place, to } from "../lib/route.js";
-import { Nothing } from "../ui/parts.js";
+import { Nothing, PageHead } from "../ui/parts.js";
 import { Api } from "./api.js";
 import { Home } from "./home.js";
 import { Job } from "./job.js";
@@ -20,7 +20,7 @@ const PAGES = {
   api: { title: "API", show: () => html`<${Api} />` },
 };
 
-const Missing = ({ page }) => html`<div class="card"><${Nothing} title=${`There is no page called ‘${page}’.`}><a class="button" href=${to.home()}>Home</a><//></div>`;
+const Missing = ({ page }) => html`<${PageHead} title="Not found" /><div class="card"><${Nothing} title=${`There is no page called ‘${page}’.`}><a class="button" href=${to.home()}>Home</a><//></div>`;
 
 export function Page() {
   const { page, id, rest } = place.value;

@@ -69,7 +69,7 @@ function Input({ field, value, set }) {
   const id = `ask-${field.name}`;
   const control =
     field.type === "choice"
-      ? html`<select class="input" id=${id} value=${value} onChange=${onInput}>${field.choices.map(([key, text]) => html`<option value=${key}>${text}</option>`)}</select>`
+      ? html`<select class="input" id=${id} value=${value} onChange=${onInput}>${(field.choices ?? []).map(([key, text]) => html`<option value=${key}>${text}</option>`)}</select>`
       : html`<input class="input" id=${id} type=${field.type === "moment" ? "datetime-local" : "text"} value=${value} onInput=${onInput} required=${field.required} autocomplete="off" maxlength="500" />`;
   return html`<label class="field" for=${id}><span>${field.label}</span>${control}${field.hint && html`<span class="quiet tiny">${field.hint}</span>`}</label>`;
 }
@@ -110,7 +110,8 @@ function Ask({ wish }) {
       const answer = wish.requests ? answers : answers[0].answer;
       const told = wish.done?.(answer) ?? "Done";
       close();
-      if (told) say(...(Array.isArray(told) ? told : [told]));
+      const [said, options] = Array.isArray(told) ? told : [told];
+      if (said) say(said, options);
       refresh();
     } catch (problem) {
       const instead = await wish.refused?.(problem).catch(() => undefined);

@@ -1,6 +1,7 @@
 // Ctrl-K: go anywhere, do anything, by name.
 import { html, signal, useEffect, useRef, useState } from "../lib/dom.js";
 import { get } from "../lib/api.js";
+import { fits } from "../lib/fits.js";
 import { go, to } from "../lib/route.js";
 import { Modal } from "./dialog.js";
 import { Icon } from "./icons.js";
@@ -18,21 +19,6 @@ const offered = signal([]);
 export const offer = (entries) => {
   offered.value = entries;
 };
-
-/** How well a text fits: small is better, -1 not at all. @param {string} text @param {string} wanted */
-export function fits(text, wanted) {
-  const hay = text.toLowerCase();
-  let at = 0;
-  let score = 0;
-  for (const letter of wanted.toLowerCase()) {
-    if (letter === " ") continue;
-    const found = hay.indexOf(letter, at);
-    if (found < 0) return -1;
-    score += found - at;
-    at = found + 1;
-  }
-  return hay.includes(wanted.toLowerCase()) ? score / 100 : score + 1;
-}
 
 /** @returns {Promise<Entry[]>} */
 async function names() {

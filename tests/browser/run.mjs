@@ -1,0 +1,20 @@
+// All tests of the dashboard in a browser. Words of the command line choose those whose names contain one of them.
+import { fileURLToPath } from "node:url";
+import { launch } from "./pages.mjs";
+import { runAll } from "./report.mjs";
+import * as everyPage from "./every_page.mjs";
+
+const SUITES = [everyPage];
+
+const wanted = process.argv.slice(2);
+const chosen = SUITES.flatMap((suite) => suite.tests()).filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)));
+const folder = process.env.DUCTOR_PICTURES ?? fileURLToPath(new URL("../../target/browser", import.meta.url));
+let failed = 0;
+if (chosen.length > 0) {
+  const browser = await launch();
+  failed = await runAll(chosen, browser, { folder });
+  for (const suite of SUITES) await suite.end();
+  await browser.close();
+}
+console.log(`${chosen.length - failed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
