@@ -5,6 +5,7 @@ import { findAll } from "./logtext.js";
 
 const encoder = new TextEncoder();
 const LINE_END = 10;
+const SLOW_MS = 400;
 
 /** @typedef {{at: number, line: number, nth: number}} Hit where it is, where its record begins, which one of its row */
 
@@ -57,6 +58,10 @@ export class LogSearch {
     const begun = hit ? (direction === "next" ? hit.at + 1 : hit.at) : direction === "next" ? seen : seenTo;
     this.busy.value = true;
     this.told.value = "";
+    // A quick answer needs no word about it.
+    const slow = setTimeout(() => {
+      if (this.run === run && this.busy.peek() && !this.told.peek()) this.told.value = "looking…";
+    }, SLOW_MS);
     try {
       // Once to the end of the file that way, and once around to where it began.
       const found = (await this.look(q, direction, begun, run.signal, undefined)) ?? (await this.look(q, direction, undefined, run.signal, begun));
@@ -74,6 +79,8 @@ export class LogSearch {
       if (run.signal.aborted) return;
       this.busy.value = false;
       this.told.value = `the search failed: ${error?.detail ?? error}`;
+    } finally {
+      clearTimeout(slow);
     }
   }
 
