@@ -39,7 +39,7 @@ export function Fires({ job }) {
     { key: "ask", title: html`<span class="unseen">Ask why</span>`, className: "of-actions", cell: (fire) => html`<a class="button ghost tiny" href=${addressWith({ tab: "why", at: fire.local, outcome: "" })} aria-label=${`Why, ${fire.local}`}><${Icon} of="help" />Why?</a>` },
   ];
   return html`<section class="card flush" aria-label="Fires of this job">
-    <header><div class="row wrap quick" role="group" aria-label="Fires of one outcome">${OUTCOMES.map(([key, word]) => html`<button type="button" key=${key} class="button ghost tiny" aria-pressed=${key === outcome ? "true" : "false"} onClick=${() => setParams({ outcome: key })}>${key ? html`<${State} of=${key} />` : word}</button>`)}</div></header>
+    <header><div class="row wrap one-of" role="group" aria-label="Fires of one outcome">${OUTCOMES.map(([key, word]) => html`<button type="button" key=${key} class="button ghost tiny" aria-pressed=${key === outcome ? "true" : "false"} onClick=${() => setParams({ outcome: key })}>${key ? html`<${State} of=${key} />` : word}</button>`)}</div></header>
     <div class="body"><${Loaded} query=${list} lines=${8}>${() => html`
       ${list.rows.length > 0 ? html`<${List} rows=${list.rows} columns=${columns} keyOf=${(fire) => `${fire.instant} ${fire.node ?? ""}`} label="Fires" />` : html`<${None} job=${job} outcome=${outcome} />`}
       ${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}

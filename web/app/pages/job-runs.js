@@ -51,7 +51,7 @@ export function JobRuns({ job }) {
     { key: "why", title: "Reason", className: "grow-cell", cell: (run) => html`<${Reason} run=${run} clock=${clock} />` },
   ];
   return html`<section class="card flush" aria-label="Runs of this job">
-    <header><div class="row wrap quick" role="group" aria-label="Runs in one state">
+    <header><div class="row wrap one-of" role="group" aria-label="Runs in one state">
       <button type="button" class="button ghost tiny" aria-pressed=${state === "" ? "true" : "false"} onClick=${() => setParams({ state: "" })}>all</button>
       ${STATES.map((each) => html`<button type="button" key=${each} class="button ghost tiny" aria-pressed=${state === each ? "true" : "false"} onClick=${() => setParams({ state: each })}><${State} of=${each === "pending" ? "waiting" : each} /></button>`)}</div>
       <div class="more"><a href=${to.runs(`job:${/\s/.test(job.name) ? `"${job.name}"` : job.name}`)}>In the list of all runs</a></div></header>

@@ -61,9 +61,9 @@ function Answer({ job, answer }) {
   const family = answer.run?.state === "failed" ? "bad" : (FAMILIES[answer.code] ?? "calm");
   const link = location.origin + here.value.path + addressWith({}).slice(here.value.path.length);
   return html`<div class="stack wide" aria-live="polite">
-    <div class=${`verdict of-${family}`}>
+    <div class=${`why-verdict of-${family}`}>
       <p>${answer.sentence}</p>
-      ${answer.run && html`<div class="row wrap">${answer.run.state ? html`<${State} of=${answer.run.state} chip />` : ""}<a class="button" href=${to.run(answer.run.id)}>Open the run</a>${answer.run.reason && html`<span class="small">${answer.run.reason}</span>`}</div>`}
+      ${answer.run && html`<div class="row wrap">${answer.run.state ? html`<${State} of=${answer.run.state} chip />` : ""}<a class="button" href=${to.run(answer.run.id)}>Open the run</a></div>`}
     </div>
     ${answer.remarks.map((remark) => html`<${Note} key=${remark}>${remark}<//>`)}
     <div class="arounds"><${Around} job=${job} of=${answer.before} word="The moment before" /><${Around} job=${job} of=${answer.after} word="The moment after" /></div>

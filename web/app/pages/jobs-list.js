@@ -42,7 +42,7 @@ const COLUMNS = [
 /** One click for the states that people ask for most. @param {{filter: string}} props */
 function QuickStates({ filter }) {
   const now = readFilter(filter, [{ key: "state", about: "" }]).query.state ?? [];
-  return html`<div class="row wrap quick" role="group" aria-label="Jobs in one state">${STATES.map((state) => {
+  return html`<div class="row wrap one-of" role="group" aria-label="Jobs in one state">${STATES.map((state) => {
     const on = now.length === 1 && now[0] === state;
     return html`<button type="button" key=${state} class="button ghost tiny" aria-pressed=${on ? "true" : "false"} onClick=${() => setParams({ filter: withTerm(filter, "state", on ? "" : state) })}><${State} of=${state} /></button>`;
   })}</div>`;
