@@ -2,9 +2,11 @@
 import { fileURLToPath } from "node:url";
 import { launch } from "./pages.mjs";
 import { runAll } from "./report.mjs";
+import { endScenes } from "./scenes.mjs";
 import * as everyPage from "./every_page.mjs";
+import * as keys from "./keys.mjs";
 
-const SUITES = [everyPage];
+const SUITES = [everyPage, keys];
 
 const wanted = process.argv.slice(2);
 const chosen = SUITES.flatMap((suite) => suite.tests()).filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)));
@@ -13,7 +15,7 @@ let failed = 0;
 if (chosen.length > 0) {
   const browser = await launch();
   failed = await runAll(chosen, browser, { folder });
-  for (const suite of SUITES) await suite.end();
+  await endScenes();
   await browser.close();
 }
 console.log(`${chosen.length - failed} passed, ${failed} failed`);
