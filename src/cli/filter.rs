@@ -1,7 +1,8 @@
 //! `--where 'state:failed job:backup since:1h'`: read here with the times of this terminal, and asked of the daemon.
 
 use super::times::{self, Clockface};
-use crate::domain::workflow::filter::{RunFilter, UNFINISHED};
+use crate::domain::workflow::bulk::BulkWish;
+use crate::domain::workflow::filter::RunFilter;
 use crate::words::time::Millis;
 
 /// Which runs are wanted.
@@ -15,18 +16,11 @@ impl Filter {
         filter.map(Filter).map_err(|error| error.to_string())
     }
 
-    /// Adds what cannot be asked for twice: only runs that can still be ended.
-    pub(super) fn only_unfinished(mut self) -> Result<Filter, String> {
-        let ended = self.0.states.iter().find(|state| !UNFINISHED.contains(state));
-        if let Some(state) = ended {
-            return Err(format!(
-                "a run that has {state} cannot be cancelled; say pending or running"
-            ));
-        }
-        if self.0.states.is_empty() {
-            self.0.states.extend(UNFINISHED);
-        }
-        Ok(self)
+    /// Only runs for which this can be wished.
+    pub(super) fn narrowed(self, wish: BulkWish) -> Result<Filter, String> {
+        wish.narrowed(self.0)
+            .map(Filter)
+            .map_err(|error| error.to_string())
     }
 
     /// True when everything is wanted.
@@ -90,7 +84,7 @@ mod tests {
     #[test]
     fn only_runs_that_have_not_ended_can_be_cancelled() {
         let states = |text: &str| {
-            let filter = read(text).unwrap().only_unfinished()?;
+            let filter = read(text).unwrap().narrowed(BulkWish::Cancel)?;
             let values = filter.query().into_iter().map(|(_, value)| value);
             Ok(values.collect::<Vec<_>>().join(" "))
         };

@@ -228,6 +228,8 @@ pub struct Metrics {
     job_names: Names,
     slot_pool_names: Names,
     passes: AtomicU64,
+    /// `u64::MAX`: not counted.
+    logs_bytes: AtomicU64,
 }
 
 impl Metrics {
@@ -257,6 +259,7 @@ impl Metrics {
             job_names: Names::default(),
             slot_pool_names: Names::default(),
             passes: AtomicU64::new(0),
+            logs_bytes: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -359,6 +362,18 @@ impl Metrics {
                 reason: reason.to_owned(),
             })
             .inc();
+    }
+
+    /// The bytes of all logs were counted, or are too many to count.
+    pub fn note_logs_bytes(&self, bytes: Option<u64>) {
+        self.logs_bytes
+            .store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Bytes of all logs when they were counted last.
+    pub fn logs_bytes(&self) -> Option<u64> {
+        let bytes = self.logs_bytes.load(Ordering::Relaxed);
+        (bytes != u64::MAX).then_some(bytes)
     }
 
     /// A pass was done: the sign of life that health looks at.

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::changes::retire::{self, Keep, KeepLogs};
 use super::core::Engine;
 use crate::store::{Store, StoreError, logs, runs};
+use crate::words::limits;
 use crate::words::time::Millis;
 
 /// How often it looks when there is nothing to do.
@@ -15,8 +16,24 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// Between two slices.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// The ids of runs rise with time, so their order is the order of age.
-fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<(), StoreError> {
+/// Looks between two counts of the logs where nothing else counts them.
+const LOOKS_PER_COUNT: u32 = 10;
+
+/// Bytes of all logs; `None` if they are those of too many runs.
+fn count(folder: &Path) -> Result<Option<u64>, StoreError> {
+    let runs_with_logs = logs::runs_with_logs(folder)?;
+    if runs_with_logs.len() > limits::LOGS_COUNTED_MAX {
+        return Ok(None);
+    }
+    // A run may be retired meanwhile.
+    let sizes = runs_with_logs
+        .into_iter()
+        .map(|run| logs::bytes_of(folder, run).unwrap_or(0));
+    Ok(Some(sizes.sum()))
+}
+
+/// The ids of runs rise with time, so their order is the order of age. The bytes that are left.
+fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64, StoreError> {
     let mut runs_with_logs = logs::runs_with_logs(folder)?;
     runs_with_logs.sort_unstable();
     let mut sized = Vec::with_capacity(runs_with_logs.len());
@@ -36,7 +53,7 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<(),
             total -= bytes;
         }
     }
-    Ok(())
+    Ok(total)
 }
 
 /// The loop.
@@ -55,6 +72,7 @@ impl Retention {
     /// Works until the daemon stops.
     pub async fn run(mut self) {
         self.remove_orphan_logs().await;
+        let mut looks = 0_u32;
         while !self.engine.is_stopping() {
             let worked = match self.slice().await {
                 Ok(true) => {
@@ -64,6 +82,10 @@ impl Retention {
                 Ok(false) => self.trim_logs().await,
                 Err(error) => Err(error),
             };
+            if !self.trims() && looks.is_multiple_of(LOOKS_PER_COUNT) {
+                self.count_logs().await;
+            }
+            looks = looks.wrapping_add(1);
             if let Err(error) = worked {
                 tracing::warn!(cause = %error, "retention could not work");
             }
@@ -77,16 +99,34 @@ impl Retention {
 
     /// Removes logs of ended runs that are too old, and the oldest ones while all logs together are too large.
     pub async fn trim_logs(&self) -> Result<(), String> {
-        let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
-        if keep.logs.bytes.is_none() && keep.logs.age_ms >= keep.age_ms {
+        if !self.trims() {
             return Ok(());
         }
+        let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
         let (folder, store) = (self.engine.directory.logs(), self.engine.store.clone());
         let trimmed = tokio::task::spawn_blocking(move || trim(&folder, &store, keep.logs, now));
         match trimmed.await {
-            Ok(done) => done.map_err(|error| error.to_string()),
+            Ok(Ok(left)) => {
+                self.engine.metrics.note_logs_bytes(Some(left));
+                Ok(())
+            }
+            Ok(Err(error)) => Err(error.to_string()),
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// Logs have limits of their own.
+    fn trims(&self) -> bool {
+        let keep = *self.keep.borrow();
+        keep.logs.bytes.is_some() || keep.logs.age_ms < keep.age_ms
+    }
+
+    /// Counts what logs take, for people only: a folder that cannot be read is told where something depends on it.
+    pub async fn count_logs(&self) {
+        let folder = self.engine.directory.logs();
+        let counted = tokio::task::spawn_blocking(move || count(&folder)).await;
+        let bytes = counted.ok().and_then(Result::ok).flatten();
+        self.engine.metrics.note_logs_bytes(bytes);
     }
 
     /// One slice; true if there is more.

@@ -28,12 +28,19 @@ const STALE_MS: u64 = 5_000;
 /// The loops pass once a second, and a change may take ten: beyond this they hang.
 const PASS_LOST_MS: u64 = 30_000;
 
+/// The room on the state directory's file system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Space {
+    pub(super) free_bytes: u64,
+    pub(super) total_bytes: u64,
+}
+
 /// What the last check found.
 #[derive(Debug, Clone, Copy)]
 struct Report {
     at: BootMillis,
     store: bool,
-    free_bytes: Option<u64>,
+    space: Option<Space>,
     passes: u64,
     passes_moved: BootMillis,
 }
@@ -55,7 +62,12 @@ impl Health {
 
     /// Free bytes of the state directory's file system.
     pub(super) fn free_bytes(&self) -> Option<u64> {
-        self.last().and_then(|report| report.free_bytes)
+        self.space().map(|space| space.free_bytes)
+    }
+
+    /// The room that was found last.
+    pub(super) fn space(&self) -> Option<Space> {
+        self.last().and_then(|report| report.space)
     }
 }
 
@@ -77,8 +89,13 @@ pub(super) async fn check(app: &App) {
     });
     let store = read.await.is_ok();
     let root = app.engine.directory.root().to_path_buf();
-    let space =
-        tokio::task::spawn_blocking(move || FileSystem::of(&root).ok().map(|disk| disk.free_bytes)).await;
+    let space = tokio::task::spawn_blocking(move || {
+        FileSystem::of(&root).ok().map(|disk| Space {
+            free_bytes: disk.free_bytes,
+            total_bytes: disk.total_bytes,
+        })
+    })
+    .await;
     let (now, passes) = (app.engine.now().boot, app.engine.metrics.passes());
     let before = app.health.last();
     let passes_moved = before
@@ -87,7 +104,7 @@ pub(super) async fn check(app: &App) {
     app.health.put(Report {
         at: now,
         store,
-        free_bytes: space.ok().flatten(),
+        space: space.ok().flatten(),
         passes,
         passes_moved,
     });
@@ -133,7 +150,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         (Some(_), Some(report)) if report.store => "can be read",
         (Some(_), Some(_)) => "cannot be read",
     };
-    let disk = match last.and_then(|last| last.free_bytes) {
+    let disk = match app.health.free_bytes() {
         None => (false, "free space is not known".to_owned()),
         Some(free) if free < low => (false, format!("{free} bytes free, less than {low}")),
         Some(free) => (true, format!("{free} bytes free")),

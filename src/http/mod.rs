@@ -19,6 +19,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod log_search;
 mod logs;
 mod metrics;
 mod nodes;
@@ -49,14 +50,19 @@ mod timeline;
 mod upcoming;
 mod version;
 mod waits;
+mod week;
 mod why;
 
+#[cfg(test)]
+mod endings_tests;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod front_tests;
 #[cfg(test)]
 mod job_list_tests;
+#[cfg(test)]
+mod log_tests;
 #[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]

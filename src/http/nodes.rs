@@ -14,7 +14,7 @@ use super::paging::{self, Page, Paging};
 use crate::engine::core::Engine;
 use crate::store::rows::NodeRecord;
 use crate::store::tables::NODES;
-use crate::store::{Rows, StoreError};
+use crate::store::{Rows, StoreError, runs};
 use crate::words::names::NodeName;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -25,7 +25,11 @@ pub(super) struct NodeView {
     state: &'static str,
     own: bool,
     generated: bool,
+    /// The machine.
+    host: String,
     pid: u32,
+    /// Attempts that it holds.
+    running: usize,
     started_at: String,
     last_seen: String,
 }
@@ -38,7 +42,14 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<N
     let page = app.engine.read(move |tx| {
         let nodes = all(tx)?;
         let (names, more) = paging::of_names(nodes.keys(), &paging);
-        let data = names.iter().map(|name| view(&engine, name, &nodes[*name]));
+        let mut running: BTreeMap<NodeName, usize> = BTreeMap::new();
+        for (_, _, live) in runs::live(tx)? {
+            *running.entry(live.claim.node).or_default() += 1;
+        }
+        let held = |name: &NodeName| running.get(name).copied().unwrap_or_default();
+        let data = names
+            .iter()
+            .map(|name| view(&engine, name, &nodes[*name], held(name)));
         let data = data.collect();
         let last = names.last().filter(|_| more);
         Ok(paging.page(data, last.map(|name| name.as_str().as_bytes())))
@@ -61,13 +72,15 @@ pub(super) fn is_live(engine: &Engine, name: &NodeName) -> bool {
     *name == engine.node || !engine.directory.is_node_free(name)
 }
 
-fn view(engine: &Engine, name: &NodeName, record: &NodeRecord) -> NodeView {
+fn view(engine: &Engine, name: &NodeName, record: &NodeRecord, running: usize) -> NodeView {
     NodeView {
         name: name.clone(),
         state: if is_live(engine, name) { "live" } else { "gone" },
         own: *name == engine.node,
         generated: record.generated,
+        host: record.host.clone(),
         pid: record.pid,
+        running,
         started_at: record.started_at.to_string(),
         last_seen: record.last_seen.to_string(),
     }

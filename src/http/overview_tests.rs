@@ -188,3 +188,64 @@ async fn the_timeline_of_a_run() {
         404
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_calendar_counts_by_hours() {
+    let face = Face::new().await;
+    let data = face.get("/api/calendar?days=1").await.json()["data"].clone();
+    let hours = data["hours"].as_array().unwrap();
+    assert_eq!(
+        (hours.len(), &data["from"]),
+        (24, &json!("2025-11-29T00:00:00.000Z"))
+    );
+    assert_eq!(
+        hours[18],
+        json!({
+            "day": "2025-11-29", "hour": 18, "from": "2025-11-29T18:00:00.000Z", "total": 1, "jobs": 1,
+            "fires": [{"job": "timed", "at": "2025-11-29T18:00:00.000Z", "count": 1}]
+        })
+    );
+    let kolkata = face
+        .get("/api/calendar?days=2&timezone=Asia/Kolkata&from=2025-11-30T00:10:00Z")
+        .await;
+    let data = kolkata.json()["data"].clone();
+    assert_eq!(
+        (&data["hours"][0]["hour"], &data["hours"][0]["from"]),
+        (&json!(6), &json!("2025-11-30T00:30:00.000Z"))
+    );
+    assert_eq!(data["to"], "2025-12-01T18:30:00.000Z");
+    face.post_json("/jobs/timed/pause", r#"{"durationSeconds": 8100}"#)
+        .await;
+    let data = face
+        .get("/api/calendar?days=1&from=2025-11-29T18:00:00Z")
+        .await
+        .json()["data"]
+        .clone();
+    assert_eq!(
+        data["hours"][0]["hour"], 21,
+        "what is due in a pause does not fire"
+    );
+    for query in ["days=0", "days=32", "timezone=Mars/Base", "from=soon"] {
+        assert_eq!(
+            face.get(&format!("/api/calendar?{query}")).await.status,
+            400,
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_tells_room_and_what_is_kept() {
+    let face = Face::new().await;
+    let data = face.get("/api/status").await.json()["data"].clone();
+    assert_eq!(data["disk"]["total_bytes"], Value::Null, "not looked at yet");
+    super::health::check(&face.app).await;
+    let data = face.get("/api/status").await.json()["data"].clone();
+    let disk = &data["disk"];
+    assert!(disk["free_bytes"].as_u64().unwrap() <= disk["total_bytes"].as_u64().unwrap());
+    assert_eq!(disk["logs_bytes"], Value::Null);
+    assert_eq!(
+        data["retention"],
+        json!({"runs": 500, "age_ms": 1_209_600_000_u64, "logs_age_ms": 1_209_600_000_u64, "logs_bytes_max": null})
+    );
+}

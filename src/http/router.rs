@@ -15,9 +15,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_detail, job_list, jobs, logs, metrics, nodes, once, openapi, overview,
-    pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start, status,
-    store_check, stream, tail, timeline, why,
+    config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once,
+    openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start,
+    status, store_check, stream, tail, timeline, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -70,6 +70,8 @@ fn jobs_and_schedules(page: Page) -> Page {
             fields(&schedules::PREVIEW), shows(any_data);
         get "/api/schedules.ics", schedules::ics, calendar, "job:read", "The next fires of all jobs as a calendar.",
             query(&schedules::ICS), sends("text/calendar");
+        get "/api/calendar", week::show, showCalendar, "job:read", "The due moments of all jobs by hours of a clock.",
+            query(&week::QUERY), shows(data::<week::CalendarView>);
         get "/api/schedules/{job}/next", schedules::next, nextFires, "job:read", "The next fires of a job, in two zones.",
             query(&schedules::NEXT), shows(any_data);
         get "/api/schedules/{job}/fires", fires::of_schedule, pageFires, "job:read", "What became of the due moments of a job, by pages.",
@@ -114,6 +116,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
             query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
+        get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/search", log_search::search, searchLog, "run:read",
+            "Where a text stands in a log.", query(&log_search::QUERY), shows(data::<log_search::LogSearch>);
     }
 }
 

@@ -550,3 +550,28 @@ async fn jobs_say_what_they_are() {
     assert_eq!(last, expected);
     check(&face.get("/jobs/none").await, 404, "job 'none' not found");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_ended_entries_stand_behind_the_queue() {
+    let face = Face::new().await;
+    let first = queue_id(&face, "a").await;
+    let second = queue_id(&face, "b").await;
+    let waits = queue_id(&face, "a").await;
+    for _ in 0..2 {
+        let claimed = face.pass(1).await.remove(0);
+        face.clock.advance(1_000);
+        face.complete(&claimed, Outcome::Succeeded).await;
+    }
+    let shown = face.get("/pools/p").await.json();
+    let entries = shown["entries"].as_array().unwrap();
+    let ids: Vec<_> = entries
+        .iter()
+        .map(|entry| entry["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, [&*waits, &*second, &*first]);
+    assert_eq!(
+        (&entries[1]["state"], &entries[1]["position"]),
+        (&json!("finished"), &Value::Null)
+    );
+    assert!(entries[1]["finishedAt"].is_string() && entries[1]["claim"]["node"] == "n-a");
+}

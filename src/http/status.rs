@@ -49,6 +49,57 @@ pub(super) struct StatusView {
     next_fires: Vec<FireView>,
     configuration: ConfigurationView,
     store: StoreView,
+    disk: DiskView,
+    retention: RetentionView,
+}
+
+/// The room on the file system of the state directory.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DiskRoom)]
+struct DiskView {
+    /// Absent until it was looked at.
+    free_bytes: Option<u64>,
+    total_bytes: Option<u64>,
+    /// With less free the daemon is not ready.
+    low_bytes: u64,
+    /// Of all logs; counted now and then, absent until then and when they are too many to count.
+    logs_bytes: Option<u64>,
+}
+
+impl DiskView {
+    fn of(app: &App) -> DiskView {
+        let space = app.health.space();
+        DiskView {
+            free_bytes: space.map(|space| space.free_bytes),
+            total_bytes: space.map(|space| space.total_bytes),
+            low_bytes: app.config().state.low_disk_bytes,
+            logs_bytes: app.engine.metrics.logs_bytes(),
+        }
+    }
+}
+
+/// How long what has ended is kept.
+#[derive(Debug, Serialize, ToSchema)]
+struct RetentionView {
+    /// Ended runs of each job.
+    runs: u32,
+    age_ms: u64,
+    logs_age_ms: u64,
+    /// Of all logs; absent without a limit.
+    logs_bytes_max: Option<u64>,
+}
+
+impl RetentionView {
+    fn of(app: &App) -> RetentionView {
+        let config = app.config();
+        let (kept, logs) = (&config.retention, &config.retention.logs);
+        RetentionView {
+            runs: kept.runs,
+            age_ms: kept.age_ms,
+            logs_age_ms: logs.age_ms,
+            logs_bytes_max: logs.bytes,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -186,6 +237,8 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         next_fires: next_fires(&book, now),
         configuration,
         store: app.engine.store.stats().into(),
+        disk: DiskView::of(&app),
+        retention: RetentionView::of(&app),
     };
     Ok(Json(Data { data }))
 }

@@ -101,6 +101,10 @@ pub const BULK_SAMPLE_MAX: usize = 20;
 pub const BULK_LISTED_MAX: usize = 100;
 /// Bytes of a log in one answer.
 pub const LOG_CHUNK_MAX: u64 = 1 << 20;
+/// Bytes of a text that is looked for in a log.
+pub const LOG_SEARCH_TEXT_MAX: usize = 256;
+/// Bytes of a log that one search looks at.
+pub const LOG_SEARCH_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of one attempt's log; its last MiB is kept beyond that.
 pub const LOG_BYTES_MAX: u64 = 256 << 20;
 /// Lines that `verify` may leave in the log of its attempt.
@@ -171,3 +175,5 @@ pub const HOURS_RUNS_MAX: usize = 20_000;
 pub const HOURS_COMMITS_MAX: u64 = 5_000;
 /// Attempts of a run that its timeline shows one by one.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
+/// Runs whose logs are counted for the page of settings; with more it says nothing of them.
+pub const LOGS_COUNTED_MAX: usize = 20_000;

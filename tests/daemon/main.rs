@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod again;
 mod commands;
 mod crash;
 mod crontabs;
@@ -17,6 +18,7 @@ mod export;
 mod faults;
 mod matrix;
 mod observed;
+mod pages;
 mod queues;
 mod readme;
 mod reload;

@@ -51,8 +51,16 @@ fn o5_logs_are_bounded_by_bytes_and_a_lowered_limit_acts_on_old_ones() {
     };
     let (limits, watched) = watch::channel(keep(bytes(5_000)));
     let retention = Retention::new(rig.engine.clone(), watched);
+    assert_eq!(rig.engine.metrics.logs_bytes(), None, "not counted yet");
     rig.wait(retention.trim_logs()).unwrap();
     assert_eq!(kept(&rig).len(), 5, "within the limit");
+    let counted = rig.engine.metrics.logs_bytes();
+    rig.wait(retention.count_logs());
+    assert_eq!(counted, rig.engine.metrics.logs_bytes());
+    assert!(
+        counted.is_some_and(|bytes| (3_001..=5_000).contains(&bytes)),
+        "{counted:?}"
+    );
     limits.send_replace(keep(bytes(3_000)));
     rig.wait(retention.trim_logs()).unwrap();
     assert_eq!(

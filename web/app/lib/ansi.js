@@ -13,7 +13,8 @@ function colourOf(index) {
     const full = index > 7 ? 255 : 170;
     return [index & 1 ? full : index > 7 ? 85 : 0, index & 2 ? full : index > 7 ? 85 : 0, index & 4 ? full : index > 7 ? 85 : 0];
   }
-  if (index > 231) return Array(3).fill(8 + (index - 232) * 10);
+  const grey = 8 + (index - 232) * 10;
+  if (index > 231) return [grey, grey, grey];
   const part = (value) => (value === 0 ? 0 : 55 + value * 40);
   return [part(Math.floor((index - 16) / 36)), part(Math.floor((index - 16) / 6) % 6), part((index - 16) % 6)];
 }

@@ -196,7 +196,7 @@ export function waitWords(group) {
   const thePool = pool ? { text: pool, href: to.slots(pool), strong: true } : say("");
   const reason = rich(text.replace(/\b1 slot\(s\)/g, "1 slot").replace(/slot\(s\)/g, "slots"));
   if (code === "backoff") return { of: "retrying", parts: [list, say(` ${verb} to be tried again`)], reason: [] };
-  if (code === "paused") return { of: "paused", parts: [list, say(` ${verb}: slot pool `), thePool, say(" is paused")], reason };
+  if (code === "paused") return { of: "paused", parts: [list, say(` ${verb}: slot pool `), thePool, say(" is paused")], reason: /^pool is paused\.?$/i.test(text) ? [] : reason };
   if (pool) return { of: code === "ready" ? "ready" : "queued", parts: [list, say(` ${verb} for `), thePool], reason };
   if (code === "node") return { of: "waiting", parts: [list, say(` ${verb} for a node`)], reason };
   return { of: "ready", parts: [list, say(` ${verb} to begin`)], reason };

@@ -39,6 +39,8 @@ export class LogReader {
     this.counted = 0;
     this.awake = true;
     this.ended = new AbortController();
+    this.catching = false;
+    /** @type {AbortController | undefined} */
     this.tail = undefined;
     this.timer = undefined;
   }

@@ -1,7 +1,7 @@
 // When waiting work will probably start: the queue is played forward with how long each job held its slots lately. Pure.
 //
 // It is a guess and is called one. Where a length is not known, or a holder has run longer than ever, nothing is said.
-import { at, freeOf, parts } from "./slots.js";
+import { at, blocker, freeOf, parts } from "./slots.js";
 
 /**
  * How long jobs held their slots, from the entries that ended.
@@ -46,6 +46,13 @@ export function forecast(pool, now) {
   const known = lengths(ended);
   const starts = new Map();
   const kind = pool.blockedBy?.kind;
+  if (kind === "forbid" && !pool.paused) {
+    // Only the head can be told: it begins when the run before it ends.
+    const before = blocker(pool);
+    const end = before ? endOf(before, known, now) : Infinity;
+    if (end !== Infinity) starts.set(waiting[0].id, end);
+    return { starts, known };
+  }
   if (pool.paused || (kind !== undefined && kind !== "slots")) return { starts, known };
   const ends = running.map((entry) => ({ at: endOf(entry, known, now), slots: entry.slots })).sort((one, other) => one.at - other.at);
   let free = freeOf(pool);

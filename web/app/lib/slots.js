@@ -39,6 +39,12 @@ export function condition(pool) {
   return { state: "free", word: "idle" };
 }
 
+/** The claim that a head with `concurrencyPolicy: Forbid` waits for, if it is in this pool. @param {Pool} pool */
+export function blocker(pool) {
+  const { running, head } = parts(pool);
+  return pool.blockedBy?.kind === "forbid" ? running.find((entry) => entry.job === head?.job && entry.runId !== head.runId) : undefined;
+}
+
 /** `2 slots`, `1 slot`. @param {number} count */
 export const slotsWord = (count) => plural(count, "slot");
 
@@ -65,13 +71,13 @@ const reasons = (pool, head) => ({
   slots: { text: `waits for ${slotsWord(head.slots)}; ${isFree(freeOf(pool))}.`, remedy: "" },
   node: {
     text: `can only be claimed by node ${head.node ?? "that queued it"}.`,
-    remedy: "Start that daemon again, or cancel the entry; otherwise it waits until its deadline.",
+    remedy: "",
   },
   job_paused: { text: "waits because its job is paused.", remedy: "Resume the job, or cancel the entry." },
   pool_paused: { text: "waits because the pool is paused: nothing is admitted.", remedy: "" },
   forbid: {
-    text: `waits until the run of its job before it has ended (concurrencyPolicy: Forbid); ${freeOf(pool) === 0 ? "no slot is free" : `${slotsWord(freeOf(pool))} would be free`}.`,
-    remedy: "Wait for that run or cancel it; another concurrencyPolicy lets the job run twice.",
+    text: `waits until the run before it has ended (concurrencyPolicy: Forbid); ${freeOf(pool) === 0 ? "no slot is free" : `${slotsWord(freeOf(pool))} would be free`}.`,
+    remedy: "Cancel one of the two, or wait; with Allow both would run.",
   },
   drift: {
     text: "waits because this node’s configuration of its job differs from the one published last.",

@@ -8,7 +8,8 @@ import { Icon } from "../ui/icons.js";
 import { List, ListFoot } from "../ui/list.js";
 import { Fault, Loaded, Nothing } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Time, Told } from "../ui/time.js";
+import { Time } from "../ui/time.js";
+import { Told } from "../ui/told.js";
 
 const OUTCOMES = [["", "all"], ["run", "ran"], ["caught_up", "caught up"], ["owed", "owed"], ["skipped", "skipped"]];
 

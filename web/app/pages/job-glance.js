@@ -7,7 +7,8 @@ import { isOpenEnd } from "../lib/schedule.js";
 import { span } from "../lib/time.js";
 import { Note } from "../ui/parts.js";
 import { State } from "../ui/state.js";
-import { Span, Time, Told } from "../ui/time.js";
+import { Span, Time } from "../ui/time.js";
+import { Told } from "../ui/told.js";
 import { Countdown, nextOf } from "./job-parts.js";
 
 const Part = ({ name, children }) => html`<div class="part"><h2 class="tiny quiet">${name}</h2>${children}</div>`;

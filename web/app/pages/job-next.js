@@ -24,7 +24,7 @@ export function NextFires({ preview }) {
   const remarks = clockRemarks(next, lints);
   const two = second !== timezone;
   const has = remarks.some(Boolean);
-  if (preview.next.length === 0) return html`<div class="body stack"><p class="soft">It never fires.</p><${Lints} lints=${lints} /></div>`;
+  if (preview.next.length === 0) return html`<div class="lints-after stack"><p class="soft">It never fires.</p><${Lints} lints=${lints} /></div>`;
   return html`<table class="list as-cards next-fires">
       <thead><tr><th scope="col">In</th><th scope="col">${timezone}</th>${two && html`<th scope="col">${second}</th>`}${has && html`<th scope="col">Remark</th>`}</tr></thead>
       <tbody>${next.map((fire, at) => html`<tr key=${fire.instant}>
@@ -34,5 +34,5 @@ export function NextFires({ preview }) {
         ${has && html`<td data-label="Remark" class="small wait">${remarks[at] ?? ""}</td>`}
       </tr>`)}</tbody>
     </table>
-    ${lints.length > 0 && html`<div class="body"><${Lints} lints=${lints} /></div>`}`;
+    ${lints.length > 0 && html`<div class="lints-after"><${Lints} lints=${lints} /></div>`}`;
 }

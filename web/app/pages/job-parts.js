@@ -47,7 +47,7 @@ export function LastFire({ job }) {
   if (!last) return html`<span class="quiet">never ran</span>`;
   const at = last.ended_at ?? last.started_at;
   return html`<div class="two"><a class="plain" href=${to.run(last.id)} title=${last.reason ?? "Open the run"}><${State} of=${runState(job)} /></a>
-    <span class="quiet tiny nowrap">${at && html`<${Time} at=${at} form="relative" />`}${last.ended_at && last.started_at && html`, took <${Span} from=${last.started_at} to=${last.ended_at} />`}</span></div>`;
+    <span class="quiet tiny nowrap">${at && html`<${Time} at=${at} form="relative" />`}${last.ended_at && last.started_at && html`<span class="wide-part">, took <${Span} from=${last.started_at} to=${last.ended_at} /></span>`}</span></div>`;
 }
 
 /** The last runs as bars, and how many of those that ended were good. @param {{job: any}} props */

@@ -59,7 +59,7 @@ export function JobList() {
   const filter = param("filter");
   const { query, words, faults } = readFilter(filter, keys);
   const path = withQuery("/api/jobs", { include: "recent", state: query.state, pool: query.pool, q: words.join(" "), "pagination.page_size": PAGE_SIZE });
-  const list = usePages(faults.length > 0 ? null : path, { topics: ["jobs", "runs", "slots", "config"], keyOf: (job) => job.name });
+  const list = usePages(faults.length > 0 ? null : path, { topics: ["jobs", "runs", "slots", "config"], rest: 2000, keyOf: (job) => job.name });
   return html`<section class="card flush jobs" aria-label="All jobs">
     <header><${FilterBox} keys=${keys} label="Filter jobs" placeholder="state:failing pool:warehouse or a part of a name" faults=${faults} /><${QuickStates} filter=${filter} /></header>
     <div class="body">${faults.length === 0 && html`<${Loaded} query=${list} lines=${8}>${() => html`

@@ -7,14 +7,15 @@ import { Card, Command, Facts } from "../ui/parts.js";
 import { wordOf } from "../ui/state.js";
 import { Time } from "../ui/time.js";
 import { Began } from "./run-head.js";
-import { zoneOf } from "./runs-names.js";
+import { names, zoneOf } from "./runs-names.js";
 
 /** @param {{run: any}} props */
 export function Details({ run }) {
   const zone = zoneOf(run.job);
   const time = (at) => at && html`<${Time} at=${at} ofJob=${zone} form="long" />`;
+  const pool = run.waiting_reason?.pool ?? names.value.of.get(run.job);
   const path = `/api/runs/${run.id}`;
-  return html`<div class="grid">
+  return html`<div class="grid run-details">
     <${Card} title="Run"><${Facts} of=${[
       ["Id", html`<code>${run.id}</code>`],
       ["Job", html`<a href=${to.job(run.job)}>${run.job}</a>`],
@@ -34,7 +35,7 @@ export function Details({ run }) {
       ["Lost processes", step.deaths > 0 ? step.deaths : undefined],
       ["Next attempt", time(step.retry_at)],
       ["Queue entry", step.queue_id && html`<code>${step.queue_id}</code>`],
-      ["Slot pool", run.waiting_reason?.pool && html`<a href=${to.slots(run.waiting_reason.pool)}>${run.waiting_reason.pool}</a>`],
+      ["Slot pool", pool && html`<a href=${to.slots(pool)}>${pool}</a>`],
       ["Claimed by", step.live && `${step.live.node}, pid ${step.live.pid ?? "unknown"}`],
       ["Claimed", time(step.live?.claimed_at)],
       ["Lease until", time(step.live?.lease_until)],

@@ -43,7 +43,7 @@ export function Head({ run, state, etag, listHref }) {
     ...(can.cancelRetries ? [{ title: "Cancel the job’s retries…", icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
     ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run)) }]),
     { title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) },
-    ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: logAddress(run, newest), download: true }] : []),
+    ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: `${logAddress(run, newest)}&download=text`, download: true }] : []),
     { title: "Copy as CLI", icon: "copy", run: () => copy(cli).then(() => say("Copied"), () => say("The browser did not allow copying")) },
     { title: "Open the job", icon: "calendar", href: to.job(run.job) },
   ];

@@ -26,11 +26,10 @@ export function Log({ run }) {
   const at = keyOf(attempt, attempts);
   return html`<div class="stack">
     <div class="row wrap log-of">
-      <label class="small" for="log-attempt">Attempt</label>
       ${attempts.length > 1
-        ? html`<select class="input" id="log-attempt" value=${at} onChange=${(event) => setParams({ attempt: event.currentTarget.value, log_at: "" })}>
+        ? html`<label class="small" for="log-attempt">Attempt</label><select class="input" id="log-attempt" value=${at} onChange=${(event) => setParams({ attempt: event.currentTarget.value, log_at: "" })}>
             ${attempts.map((each) => html`<option key=${keyOf(each, attempts)} value=${keyOf(each, attempts)} selected=${keyOf(each, attempts) === at}>${each.number}: ${wordOf(each.outcome)}${took(each)}</option>`)}</select>`
-        : html`<strong id="log-attempt">${attempt.number}</strong>`}
+        : html`<span class="small">Attempt <strong>${attempt.number}</strong></span>`}
       <${State} of=${attempt.outcome} />${attempt.reason && attempt.reason !== attempt.outcome && html`<span class="soft small">${attempt.reason}</span>`}
     </div>
     <${LogView} runId=${run.id} step=${attempt.step} attempt=${attempt.number} fence=${attempt.fence} live=${attempt.live} />

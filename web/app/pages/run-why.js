@@ -75,11 +75,11 @@ function Preview({ run, attempt }) {
     <pre tabindex="0">${seen.lines.map((line) => html`<span class="line">${parse(line).parts.map(({ text, className }) => html`<span class=${className}>${text}</span>`)}${"\n"}</span>`)}</pre></figure>`;
 }
 
-/** @param {{run: any, state: string}} props */
-export function Why({ run, state }) {
+/** @param {{run: any, state: string, lines?: boolean}} props `lines`: with the last ones of its log */
+export function Why({ run, state, lines = true }) {
   const waits = run.waiting_reason;
   const failed = lastFailed(run);
-  const preview = failed && failed.log_bytes > 0 && (state === "failed" || state === "retrying") ? html`<${Preview} run=${run} attempt=${failed} />` : null;
+  const preview = lines && failed && failed.log_bytes > 0 && (state === "failed" || state === "retrying") ? html`<${Preview} run=${run} attempt=${failed} />` : null;
   const poisoned = run.poisoned && html`<p class="bad">The daemon could not go on with this run and has set it aside; its log says why.</p>`;
   if (waits) return html`<section class="why-box of-wait" aria-label="Why it waits"><${Icon} of=${state === "retrying" ? "again" : "wait"} /><div class="grow stack"><${Waits} run=${run} waits=${waits} />${preview}${poisoned}</div></section>`;
   const live = run.steps.find((step) => step.live?.ending)?.live;

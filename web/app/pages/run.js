@@ -82,7 +82,7 @@ export function Run({ id }) {
     <${Head} run=${run} state=${state} etag=${query.etag} listHref=${left.address || to.runs()} />
     ${isGone && html`<${Note} of="wait" icon="gone">This run has just been removed by retention: what you see is the last of it.<//>`}
     ${query.error && !isGone && query.error.code !== "UNREACHABLE" && html`<${Fault} error=${query.error} again=${query.reload} />`}
-    <${Why} run=${run} state=${state} />
+    <${Why} run=${run} state=${state} lines=${tab !== "log"} />
     <${Tabs} tabs=${TABS} at=${tab} onPick=${pick} label="About this run" />
     ${tab === "overview" && html`<${Panel} of="overview"><div class="stack wide"><${RunTimeline} run=${run} /><${Attempts} run=${run} /><${Reports} run=${run} /></div><//>`}
     ${tab === "log" && html`<${Panel} of="log"><${Log} run=${run} /><//>`}

@@ -21,9 +21,9 @@ const KINDS = {
 /** @param {{preview: any, moved?: {before: number}, what: string}} props */
 const Will = ({ preview, moved, what }) => html`
   ${moved && html`<p class="bad"><strong>It was ${plural(moved.before, "run")} a moment ago; now it is ${preview.count}.</strong> Nothing was done. This is what would be done now:</p>`}
-  <p>Of ${what}, ${plural(preview.count, "run")} ${preview.count === 1 ? "is" : "are"} meant:</p>
+  <p>${plural(preview.count, "run")} of ${what}:</p>
   <ul class="deeds">${deedsOf(preview).map((deed) => html`<li key=${deed}><strong>${deed}</strong></li>`)}</ul>
-  <ul class="sample">${preview.sample.map((run) => html`<li key=${run.id}><span class="clip">${run.job}</span><code class="quiet" title=${run.id}>${shortId(run.id)}</code><span class="quiet">${wordOf(run.state)}</span><span>${ACTIONS[run.action] ?? run.action}</span></li>`)}</ul>
+  <ul class="sample">${preview.sample.map((run) => html`<li key=${run.id}><span class="clip">${run.job}</span><code class="quiet" title=${run.id}>${shortId(run.id)}</code><span class="quiet">${wordOf(run.state === "pending" ? "waiting" : run.state)}</span><span>${ACTIONS[run.action] ?? run.action}</span></li>`)}</ul>
   ${preview.count > preview.sample.length && html`<p class="quiet">and ${plural(preview.count - preview.sample.length, "more run", "more runs")}</p>`}
   ${preview.truncated && html`<p class="bad">That is too many for one change. Narrow the filter, by since: for one.</p>`}`;
 

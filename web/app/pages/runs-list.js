@@ -17,6 +17,8 @@ import { names, zoneOf } from "./runs-names.js";
 import { Bulk } from "./runs-bulk.js";
 
 const ROWS_MAX = 1000;
+/** Begun that soon, the due moment says nothing that the start does not. */
+const PUNCTUAL_MS = 1500;
 const keyOf = (run) => run.id;
 
 /** @param {{run: import("../lib/runs.js").Row}} props */
@@ -31,7 +33,8 @@ const Why = ({ run }) => {
 const Trigger = ({ run }) => {
   const { icon, word, by } = triggerOf(run);
   const due = dueAt(run);
-  return html`<span class="trigger"><${Icon} of=${icon} /><span>${word}</span>${due ? html` <span class="quiet"><${Time} at=${due} ofJob=${zoneOf(run.job)} bare=${true} /></span>` : ""}${run.rerun_of
+  const isSame = due && Math.abs(Date.parse(due) - (beganAt(run) ?? 0)) < PUNCTUAL_MS;
+  return html`<span class=${`trigger ${isSame ? "punctual" : ""}`}><${Icon} of=${icon} /><span>${word}</span>${due ? html` <span class="quiet"><${Time} at=${due} ofJob=${zoneOf(run.job)} bare=${true} /></span>` : ""}${run.rerun_of
     ? html` <a class="mono tiny" href=${to.run(run.rerun_of)} title=${`of ${run.rerun_of}`}>${shortId(run.rerun_of)}</a>`
     : by ? html` <span class="quiet">by ${by}</span>` : ""}</span>`;
 };
@@ -55,18 +58,30 @@ const columns = (scale) => [
   { key: "attempt", title: "Attempt", number: true, className: "c-attempt", cell: (run) => (run.attempt > 1 ? html`<strong>${run.attempt}</strong>` : html`<span class="quiet">${run.attempt ?? ""}</span>`) },
 ];
 
-/** Keeps the rows in place while they are pointed at, have the focus, or are selected. */
-function useStill(rows, picked) {
+/**
+ * Keeps the rows in place while they are pointed at, have the focus, or are selected.
+ * @param {any[]} rows @param {{value: Set<string>, peek: () => Set<string>}} picked
+ * @param {string} of what is filtered: another filter is another list @param {boolean} isOld these rows are about to go
+ */
+function useStill(rows, picked, of, isOld) {
   const held = useRef(signal(/** @type {string[]} */ ([]))).current;
   const known = useRef(new Map()).current;
+  const filtered = useRef(of);
+  if (filtered.current !== of) {
+    filtered.current = of;
+    held.value = [];
+    picked.value = new Set();
+  }
   const seen = held.value.length > 0 ? holdStill(held.value, rows, keyOf, known) : { rows, fresh: 0 };
   known.clear();
   for (const row of seen.rows) known.set(keyOf(row), row);
   const latest = useRef(seen.rows);
   latest.current = seen.rows;
+  const going = useRef(isOld);
+  going.current = isOld;
   const over = useRef({ pointer: false, focus: false }).current;
   const hold = () => {
-    if (held.peek().length === 0) held.value = latest.current.map(keyOf);
+    if (!going.current && held.peek().length === 0) held.value = latest.current.map(keyOf);
   };
   const goOn = () => {
     if (!over.pointer && !over.focus && picked.peek().size === 0) held.value = [];
@@ -77,7 +92,7 @@ function useStill(rows, picked) {
       held.value = [];
     },
     on: {
-      onPointerEnter: (event) => { if (event.pointerType === "mouse") { over.pointer = true; hold(); } },
+      onPointerMove: (event) => { if (event.pointerType === "mouse") { over.pointer = true; hold(); } },
       onPointerLeave: () => { over.pointer = false; goOn(); },
       onFocusIn: () => { over.focus = true; hold(); },
       onFocusOut: (event) => { if (!event.currentTarget.contains(event.relatedTarget)) { over.focus = false; goOn(); } },
@@ -108,7 +123,7 @@ function Foot({ query, rows, text }) {
  */
 export function RunList({ query, asked, pointed, text }) {
   const picked = useRef(signal(/** @type {Set<string>} */ (new Set()))).current;
-  const still = useStill(query.rows, picked);
+  const still = useStill(query.rows, picked, text, query.isOld);
   const longest = spanScale(query.rows.map((run) => tookMs(run, Date.now())));
   const key = `${longest.from}-${longest.to}`;
   const columnsOf = useRef({ key: "", columns: [] });

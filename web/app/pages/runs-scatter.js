@@ -6,14 +6,13 @@ import { leaveFor } from "../lib/leaving.js";
 import { zone } from "../lib/prefs.js";
 import { withTerm } from "../lib/filter.js";
 import { go, param, setParams, to } from "../lib/route.js";
-import { beganAt, firesOf, shownState, tookMs } from "../lib/runs.js";
+import { beganAt, shownState, tookMs } from "../lib/runs.js";
 import { spanScale, timeTicks } from "../lib/scale.js";
-import { useQuery } from "../lib/store.js";
 import { clock, day, offsetOf, relative, span, zoneFor, zoneName } from "../lib/time.js";
 import { familyOf, wordOf } from "../ui/state.js";
 import { daemonNow } from "../ui/time.js";
 import { useWidth } from "../ui/width.js";
-import { names } from "./runs-names.js";
+import { useFires } from "./runs-fires.js";
 
 const HEIGHT = 204;
 const PAD = { left: 54, right: 14, top: 12, bottom: 24 };
@@ -51,9 +50,9 @@ function marksOf(rows, fires, now, line) {
     const y = ms === undefined ? floor : PAD.top + (1 - line.spans.part(ms)) * line.height;
     return { state, ms, x: line.x(beganAt(run)), y, run, key: run.id };
   });
-  for (const { job, at } of fires) {
+  for (const { job, at, count } of fires) {
     const when = Date.parse(at);
-    if (when >= now && when <= line.to) marks.push({ state: "fire", ms: undefined, x: line.x(when), y: floor, job, at: when, key: `${job} ${at}` });
+    if (when >= now && when <= line.to) marks.push({ state: "fire", ms: undefined, x: line.x(when), y: floor, job, count, at: when, key: `${job} ${at}` });
   }
   return marks.sort((one, other) => ORDER.indexOf(one.state) - ORDER.indexOf(other.state));
 }
@@ -64,7 +63,7 @@ function Tip({ mark, width, shown, now }) {
   const side = mark.x > width * 0.66 ? { right: `${width - mark.x + 12}px` } : { left: `${mark.x + 12}px` };
   return html`<div class="scatter-tip" style=${{ ...side, top: `${Math.max(4, Math.min(mark.y - 22, HEIGHT - 84))}px` }}>
     <strong>${mark.job ?? mark.run.job}</strong>
-    <span class=${`state of-${familyOf(mark.state)}`}>${mark.state === "fire" ? "next fire" : wordOf(mark.state)}${mark.ms === undefined ? "" : `, ${span(mark.ms)}`}</span>
+    <span class=${`state of-${familyOf(mark.state)}`}>${mark.state === "fire" ? (mark.count > 1 ? `${mark.count} fires in this hour` : "next fire") : wordOf(mark.state)}${mark.ms === undefined ? "" : `, ${span(mark.ms)}`}</span>
     <span class="quiet">${clock(at, shown)} ${zoneName(at, shown)}, ${relative(at, now)}</span>
     ${mark.run?.reason && html`<span class="quiet clip">${mark.run.reason}</span>`}
   </div>`;
@@ -81,7 +80,6 @@ export function Scatter({ rows, loading, asked, pointed }) {
   const { element, width } = useWidth(900);
   const [hot, setHot] = useState(undefined);
   const [drag, setDrag] = useState(undefined);
-  const status = useQuery("/api/status", { topics: ["runs", "slots", "jobs", "nodes", "config"], every: 15_000 });
   const shown = zoneFor(zone.value);
   const oldest = Math.min(...rows.map((run) => beganAt(run) ?? Infinity));
   const rough = Math.max(PAST_MIN_MS, Number.isFinite(oldest) ? Date.now() - oldest : 0);
@@ -91,7 +89,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
   const from = Math.min(now - PAST_MIN_MS, Number.isFinite(oldest) ? oldest - rough * 0.01 : now);
   const until = now + (now - from) * FUTURE_PART;
   const inner = Math.max(60, width - PAD.left - PAD.right);
-  const fires = status.data?.next_fires;
+  const fires = useFires(asked, now, until);
   const { line, marks, drawn } = useMemo(() => {
     const axis = {
       to: until,
@@ -100,9 +98,9 @@ export function Scatter({ rows, loading, asked, pointed }) {
       at: (x) => from + ((x - PAD.left) / inner) * (until - from),
       spans: spanScale(rows.map((run) => tookMs(run, now))),
     };
-    const all = marksOf(rows, firesOf(asked, fires ?? [], names.peek().of), now, axis);
+    const all = marksOf(rows, fires, now, axis);
     return { line: axis, marks: all, drawn: all.map(({ key, state, x, y }) => html`<g key=${key} class=${`mark of-${state === "fire" ? "calm" : familyOf(state)}`} transform=${`translate(${x.toFixed(1)} ${y.toFixed(1)})`}>${SHAPES[state] ?? SHAPES.unreadable}</g>`) };
-  }, [rows, fires, asked, now, inner, from, until]);
+  }, [rows, fires, now, inner, from, until]);
   const ticks = timeTicks(from, until, Math.max(3, inner / 110), offsetOf(now, shown));
   const label = (at) => (ticks.step >= 86_400_000 ? day(at, shown).slice(5) : clock(at, shown, ticks.step < 60_000));
   const base = HEIGHT - PAD.bottom;

@@ -42,6 +42,7 @@ function useReturn(ready) {
     scrollTo(0, left.scroll);
     const link = document.querySelector(`main a[href="/ui/runs/${left.run}"]`);
     if (link instanceof HTMLElement) link.focus({ preventScroll: true });
+    left.run = "";
   }, [ready]);
   useEffect(() => {
     const leave = (event) => {

@@ -67,7 +67,7 @@ function Cards({ pools }) {
     ${shown.length > limit && html`<div class="row"><a class="button" href=${`?show=${limit + CARDS}`}>Show more</a><span class="small quiet">${limit} of ${shown.length} shown</span></div>`}`;
 }
 
-const Empty = () => html`<div class="card"><div class="nothing">
+const Empty = () => html`<div class="card"><div class="nothing pool-none">
   <p>There are no resource pools yet. A pool limits how many jobs use a database, an API or a licence at the same time: what does not fit waits in a queue that survives a restart.</p>
   <p class="small quiet">Put this into the configuration and reload it.</p>
   <${Command} text=${SNIPPET} />

@@ -32,7 +32,7 @@ export function PoolCard({ pool }) {
           <span class="count">${number(entry.slots)}<span class="label"> ${entry.slots === 1 ? "slot" : "slots"}</span></span>
           <span class="clip"><span class="label">on </span>${entry.claim?.node}</span>
           <span class="nowrap"><span class="label">for </span><${Span} from=${entry.claim?.claimedAt} /></span>
-          <span class="nowrap"><span class="label">lease until </span><${Lease} entry=${entry} /></span>
+          <span class="nowrap"><span class="label">lease until </span><${Lease} entry=${entry} brief /></span>
         </li>`)}</ul></div>`}
       ${running.length > HOLDERS && html`<a class="small" href=${to.slots(pool.name)}>and ${plural(running.length - HOLDERS, "more claim")}</a>`}
       <${Reasons} pool=${pool} start=${waiting[0] && starts.get(waiting[0].id)} />

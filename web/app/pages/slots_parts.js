@@ -1,8 +1,9 @@
 // What the card of a slot pool and its page have in common: sentences, countdowns, the backlog, what went out lately.
 import { html } from "../lib/dom.js";
-import { number } from "../lib/format.js";
+import { number, shortId } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { at, backlog, condition, drainSentence, outcomes, parts, why } from "../lib/slots.js";
+import { at, backlog, blocker, condition, drainSentence, outcomes, parts, why } from "../lib/slots.js";
+import { useQuery } from "../lib/store.js";
 import * as time from "../lib/time.js";
 import { AskButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
@@ -44,13 +45,13 @@ export function Guess({ start, entry }) {
   return html`<span class="nowrap" title="A guess from how long these jobs held their slots lately.">${away < 2000 ? "any moment" : `≈ ${time.whole(away)}`}</span>`;
 }
 
-/** A claim’s lease: quiet while it is renewed, loud when it is not. @param {{entry: import("../lib/slots.js").Entry}} props */
-export function Lease({ entry }) {
+/** A claim’s lease: quiet while it is renewed, loud when it is not. @param {{entry: import("../lib/slots.js").Entry, brief?: boolean}} props */
+export function Lease({ entry, brief }) {
   const moment = at(entry.claim?.leaseUntil);
   if (!moment) return html`<span class="quiet">—</span>`;
   const left = moment - daemonNow();
   const unsure = left < 12_000;
-  return html`<span class=${unsure ? "bad" : ""} title=${unsure ? "This lease has not been renewed lately: its daemon may be gone, or cannot write." : "Renewed every 5 seconds while the daemon is well."}><${Time} at=${moment} form="clock" bare />${unsure ? html` <span class="tiny">${left <= 0 ? "lapsed" : `not renewed, ${time.whole(left)} left`}</span>` : ""}</span>`;
+  return html`<span class=${unsure ? "bad" : ""} title=${unsure ? "This lease has not been renewed lately: its daemon may be gone, or cannot write." : "Renewed every 5 seconds while the daemon is well."}><${Time} at=${moment} form="clock" bare />${unsure && brief ? html`<span class="unseen"> not renewed</span>!` : unsure ? html` <span class="tiny">${left <= 0 ? "lapsed" : `not renewed, ${time.whole(left)} left`}</span>` : ""}</span>`;
 }
 
 /** How full the queue is. @param {{pool: import("../lib/slots.js").Pool}} props */
@@ -58,21 +59,32 @@ export function Backlog({ pool }) {
   const { part, tone, text } = backlog(pool);
   return html`<div class="backlog">
     <span class="small"><strong>${number(pool.queued)}</strong> of ${number(pool.maxQueued)} waiting</span>
-    <div class="meter" role="img" aria-label=${`Queue of ${pool.name}: ${pool.queued} of ${pool.maxQueued}`}><span class=${`part of-${tone}`} style=${{ width: `${part * 100}%` }}></span></div>
+    <div class="meter" role="img" aria-label=${`Queue of ${pool.name}: ${pool.queued} of ${pool.maxQueued}`}>${part > 0 && html`<span class=${`part of-${tone}`} style=${{ width: `${part * 100}%` }}></span>`}</div>
     <span class=${`tiny ${tone === "calm" ? "quiet" : tone}`}>${text}</span>
   </div>`;
+}
+
+/** Whether a node is there. @param {{name: string | null}} props */
+function NodeNow({ name }) {
+  const status = useQuery("/api/status", { topics: ["runs", "slots", "jobs", "nodes", "config"], every: 15_000 });
+  const node = status.data?.nodes?.find((each) => each.name === name);
+  if (node?.state === "live") return html`<${State} of="live" word=${`${name} is live`} /> and takes it when it can.`;
+  return html`${node ? html`<${State} of="gone" word=${`${name} is gone`} />, last seen <${Time} at=${node.last_seen} />. ` : ""}Start that daemon again or cancel the entry; otherwise it waits until its deadline.`;
 }
 
 /** Why the head waits, a drain, a pause: in sentences. @param {{pool: import("../lib/slots.js").Pool, start?: number}} props */
 export function Reasons({ pool, start }) {
   const reason = why(pool);
   const drain = drainSentence(pool);
+  const before = blocker(pool);
   return html`
     ${pool.paused && html`<${Note} of="wait" icon="pause"><strong>Paused</strong>${pool.paused.until ? html` until <${Time} at=${pool.paused.until} />, <${Until} at=${at(pool.paused.until)} late="ends now" /> to go` : ", until somebody resumes it"}${pool.paused.note ? html`: ‘${pool.paused.note}’` : ""} <span class="nowrap">(by ${pool.paused.by})</span>. Nothing is admitted; what runs goes on.<//>`}
     ${drain && html`<${Note} of="wait" icon="down">${drain}<//>`}
     ${reason && reason.kind !== "pool_paused" && html`<${Note} of=${reason.kind === "none" || reason.kind === "slots" ? "busy" : "wait"} icon="wait">
       <span class="first">The head <a href=${to.run(reason.head.runId)}><strong>${reason.head.job}</strong></a> ${reason.text}</span>
-      ${start !== undefined && reason.kind === "slots" && html` <span class="first">It fits in <strong>about <${Until} at=${start} late="a moment" /></strong>, as the last runs went.</span>`}
+      ${start !== undefined && (reason.kind === "slots" || reason.kind === "forbid") && html` <span class="first">It begins in <strong>about <${Until} at=${start} late="a moment" /></strong>, as the last runs went.</span>`}
+      ${before && html` That is <a href=${to.run(before.runId)}><code>${shortId(before.runId)}</code></a>, for <${Span} from=${before.claim?.claimedAt} />.`}
+      ${reason.kind === "node" && html` <${NodeNow} name=${reason.head.node} />`}
       ${reason.behind && html` ${reason.behind}`}${reason.remedy && html` ${reason.remedy}`}
       ${reason.since && reason.kind !== "none" && html` <span class="tiny">So since <${Time} at=${reason.since} form="clock" />, <${Span} from=${reason.since} />.</span>`}<//>`}`;
 }

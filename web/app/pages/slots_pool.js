@@ -21,7 +21,7 @@ const QUEUED = 200;
 /** @param {{pool: import("../lib/slots.js").Pool}} props */
 function Pool({ pool, loading }) {
   const lit = useMemo(() => signal(/** @type {string | undefined} */ (undefined)), []);
-  const { running, waiting } = parts(pool);
+  const { running, waiting, ended } = parts(pool);
   const { starts, known } = useMemo(() => forecast(pool, Date.now()), [pool]);
   const { word } = condition(pool);
   const said = useRef(word);
@@ -47,7 +47,7 @@ function Pool({ pool, loading }) {
     </section>
     <${Card} title="Holds slots" flush more=${html`<span class="small quiet">${running.length > 0 ? plural(running.length, "claim") : ""}</span>`}><${Holders} pool=${pool} known=${known} lit=${lit} /><//>
     <${Queue} pool=${pool} starts=${starts} loading=${loading} />
-    <${Card} title="Ended lately" flush more=${html`<${Lately} pool=${pool} marks=${40} />`}><${Ended} pool=${pool} /><//>`;
+    <${Card} title="Ended lately" flush more=${ended.length > 0 && html`<${Lately} pool=${pool} marks=${40} />`}><${Ended} pool=${pool} /><//>`;
 }
 
 /** @param {{name: string}} props */

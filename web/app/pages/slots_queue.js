@@ -31,6 +31,9 @@ function useSteady(fresh, hold) {
 /** @param {import("../lib/slots.js").Pool} pool @param {Map<string, number>} starts @param {Map<string, {entries: number, slots: number}>} before */
 function columns(pool, starts, before) {
   const reason = why(pool);
+  const { waiting } = parts(pool);
+  // A line above the first of each lower priority.
+  const firsts = new Set(waiting.filter((entry, index) => index > 0 && entry.priority !== waiting[index - 1].priority).map(({ id }) => id));
   const reasonOf = (entry) => {
     if (reason?.head?.id === entry.id) return html`<strong class="busy">head</strong> ${reason.text}`;
     const found = before.get(entry.id);
@@ -39,7 +42,7 @@ function columns(pool, starts, before) {
   return [
     { key: "place", title: "Place", number: true, cell: ({ row, gone }) => (gone ? html`<span class="quiet left">left</span>` : number(row.position ?? 0)) },
     { key: "job", title: "Job", lead: true, cell: ({ row }) => html`<span class="row name-cell"><a class="main-link" href=${to.run(row.runId)} title=${row.runId}>${row.job}</a>${row.attempt > 1 && html`<span class="tag">attempt ${row.attempt}</span>`}<${Bound} entry=${row} />${row.readmitted > 0 && html`<span class="tag">admitted again ${row.readmitted}×</span>`}</span>` },
-    { key: "priority", title: "Priority", number: true, cell: ({ row }) => number(row.priority) },
+    { key: "priority", title: "Priority", number: true, cell: ({ row }) => html`<span class=${firsts.has(row.id) ? "band" : ""}>${number(row.priority)}</span>` },
     { key: "slots", title: "Slots", number: true, cell: ({ row }) => number(row.slots) },
     { key: "waits", title: "Waits", number: true, cell: ({ row, gone }) => (gone ? "" : html`<${Span} from=${row.queuedAt} />`) },
     { key: "why", title: "Why", className: "why", cell: ({ row, gone }) => html`<span>${gone ? html`<span class="quiet">admitted, ended or cancelled</span>` : reasonOf(row)}${!gone && row.reason && html` <span class="tag" title="Why it is in the queue again">${row.reason}</span>`}</span>` },

@@ -8,7 +8,7 @@ import { Span, Time } from "../ui/time.js";
 /** Up to so many slots are drawn one by one; more are a bar. */
 export const ONE_BY_ONE = 40;
 /** Blocks of a bar; the rest is one block. */
-const BLOCKS = 120;
+const BLOCKS = 60;
 
 const KEPT = "free, and kept for the head of the queue";
 

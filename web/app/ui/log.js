@@ -71,8 +71,9 @@ function View({ runId, step, attempt, live, fence, base }) {
     setParams({ log_at: line }, { replace: true });
     await copy(location.href).then(() => say("Link to this line copied"), () => say("The browser did not allow copying"));
   };
-  const onEscape = (event) => { if (event.key === "Escape" && !event.defaultPrevented && full.peek()) { event.preventDefault(); full.value = false; } };
-  return html`<section class=${`log ${full.value ? "full" : ""}`} aria-label="Log" onKeyDown=${onEscape}>
+  // Before the page's own Escape, which leaves it.
+  useEffect(() => (full.value ? bind("Escape", "Back to the page", () => { full.value = false; }, "Log") : undefined), [full.value]);
+  return html`<section class=${`log ${full.value ? "full" : ""}`} aria-label="Log">
     <div class="log-bar">
       <${SearchBox} search=${search} onLeave=${() => box.current?.focus()} />
       <${SearchWord} search=${search} reader=${reader} />

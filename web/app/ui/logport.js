@@ -4,6 +4,7 @@
 // and rows come at either side without a change of the scroll position. Only the true begin and end of the log, once they
 // are near, are brought to those of the canvas. What was seen first before a change is seen at the same place after it.
 import { signal } from "../lib/dom.js";
+import { Heights } from "../lib/logheights.js";
 import { BUDGET } from "../lib/logwindow.js";
 
 /** Where on the canvas a place in the middle of a log is put, and from where it is put there again. */
@@ -22,24 +23,33 @@ export class LogPort {
     /** What is drawn. @type {{value: {slabs: import("../lib/logwindow.js").Slab[], turn: number}, peek: () => any}} */
     this.drawn = signal({ slabs: [], turn: 0 });
     this.slabs = [];
-    /** As they were seen, by where the slab begins, and as they may be. */
-    this.heights = new Map();
-    this.guesses = new WeakMap();
+    this.heights = new Heights();
     this.first = 0;
     this.end = 0;
     this.top = 0;
-    this.wrap = true;
     this.known = -1;
     this.settles = 0;
+    /** The first row in view and where in it: it stays there. @type {{at: number, delta: number} | undefined} */
     this.held = undefined;
+    /** @type {import("../lib/logreader.js").Place | undefined} */
     this.place = undefined;
+    /** The scroll position as it was last set here. @type {number | undefined} */
+    this.put = undefined;
+    /** @type {any} */
+    this.box = undefined;
+    /** @type {any} */
+    this.canvas = undefined;
+    /** @type {any} */
+    this.block = undefined;
+    this.width = 0;
+    this.height = 0;
   }
 
   /** @param {HTMLElement} box @param {HTMLElement} canvas @param {HTMLElement} block */
   attach(box, canvas, block) {
     Object.assign(this, { box, canvas, block });
     const style = getComputedStyle(block);
-    this.line = parseFloat(style.lineHeight) || 20;
+    this.heights.line = parseFloat(style.lineHeight) || 20;
     const measure = new ResizeObserver(() => this.resized());
     measure.observe(box);
     return () => measure.disconnect();
@@ -50,38 +60,18 @@ export class LogPort {
     const { clientWidth, clientHeight } = this.box;
     const wide = clientWidth !== this.width;
     if (!wide && clientHeight === this.height) return;
-    Object.assign(this, { width: clientWidth, height: clientHeight, columns: Math.max(10, Math.floor((clientWidth - 64) / (this.line * 0.39))) });
-    if (wide) this.forget();
+    Object.assign(this, { width: clientWidth, height: clientHeight });
+    if (wide) this.heights.forWidth(clientWidth);
     this.box.style.setProperty("--log-width", `${clientWidth}px`);
     this.redraw();
   }
 
   /** @param {boolean} wrap */
   setWrap(wrap) {
-    if (wrap === this.wrap) return;
-    this.wrap = wrap;
-    this.forget();
+    if (wrap === this.heights.wrap) return;
+    this.heights.wrap = wrap;
+    this.heights.forget();
     this.redraw();
-  }
-
-  forget() {
-    this.heights.clear();
-    this.guesses = new WeakMap();
-  }
-
-  heightOf(slab) {
-    const known = this.heights.get(slab.at);
-    if (known !== undefined) return known;
-    const guess = this.guesses.get(slab);
-    if (guess !== undefined) return guess;
-    let lines = 0;
-    const { chunk } = slab;
-    for (let row = slab.first; row < slab.end; row += 1) {
-      const length = Math.min(chunk.starts[row + 1] - chunk.starts[row] - 3, chunk.cutOf(row));
-      lines += this.wrap || chunk.isLong(row) ? Math.max(1, Math.ceil(length / this.columns)) : 1;
-    }
-    this.guesses.set(slab, lines * this.line);
-    return lines * this.line;
   }
 
   indexOf(offset) {
@@ -89,10 +79,12 @@ export class LogPort {
     return index < 0 ? this.slabs.length - 1 : index;
   }
 
+  heightOf(slab) {
+    return this.heights.of(slab);
+  }
+
   sum(from, to) {
-    let sum = 0;
-    for (let index = from; index < to; index += 1) sum += this.heightOf(this.slabs[index]);
-    return sum;
+    return this.heights.sum(this.slabs, from, to);
   }
 
   /** The window has other rows, or another place is wanted. */
@@ -104,8 +96,7 @@ export class LogPort {
     if (window.version !== this.known) {
       this.known = window.version;
       this.slabs = window.slabs();
-      const kept = new Set(this.slabs.map((slab) => slab.at));
-      for (const at of this.heights.keys()) if (!kept.has(at)) this.heights.delete(at);
+      this.heights.keep(this.slabs);
     }
     if (place) {
       this.reader.place = undefined;
@@ -137,7 +128,7 @@ export class LogPort {
     const drawn = this.drawn.peek().slabs;
     for (const [index, slab] of drawn.entries()) {
       const element = block.children[index];
-      if (element) this.heights.set(slab.at, element.offsetHeight);
+      if (element) this.heights.seen(slab, element.offsetHeight);
     }
     if (this.place) this.putPlace(this.place);
     else if (this.held) {
@@ -236,7 +227,7 @@ export class LogPort {
     this.look();
     const left = this.bottom - box.scrollTop - box.clientHeight;
     if (left < 2) reader.arrived();
-    else if (!isOurs && left > this.line) reader.leaveEnd();
+    else if (!isOurs && left > this.heights.line) reader.leaveEnd();
     this.settles = 0;
     if (this.cover()) this.draw();
   }

@@ -55,11 +55,6 @@ export function Span({ from, to }) {
   return html`<span class="nowrap">${ended === undefined ? time.whole(daemonNow() - begun) : time.span(ended - begun)}</span>`;
 }
 
-const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)/;
-
-/** A sentence of the daemon, its instants in the chosen zone. @param {{text: string, ofJob?: string}} props */
-export const Told = ({ text, ofJob }) => text.split(INSTANT).map((part, at) => (at % 2 === 1 ? html`<${Time} at=${part} ofJob=${ofJob} />` : part));
-
 /** What the zone toggle says. */
 export const zoneWord = () =>
   zone.value === "utc" ? "UTC" : zone.value === "job" ? "Job’s zone" : time.zoneName(Date.now(), time.browserZone());
