@@ -52,6 +52,8 @@ export function Modal({ label, className = "", onClose, children }) {
   useEffect(() => {
     const dialog = element.current;
     if (dialog && !dialog.open) dialog.showModal();
+    // Closed before it goes, or the focus does not come back to where it was.
+    return () => dialog?.close();
   }, []);
   const onCancel = (event) => {
     event.preventDefault();
