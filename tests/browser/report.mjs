@@ -69,7 +69,7 @@ function said(fault) {
  * @param {Test[]} tests @param {import("playwright-core").Browser} browser @param {{folder: string, patience?: number}} options
  * @returns {Promise<number>} how many failed
  */
-export async function runAll(tests, browser, { folder, patience = 180_000 }) {
+export async function runAll(tests, browser, { folder, patience = 300_000 }) {
   let failed = 0;
   const one = async ({ name, run }) => {
     const told = new Told();

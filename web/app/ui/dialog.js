@@ -51,9 +51,13 @@ export function Modal({ label, className = "", onClose, children }) {
   const element = useRef(null);
   useEffect(() => {
     const dialog = element.current;
+    const from = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
-    // Closed before it goes, or the focus does not come back to where it was.
-    return () => dialog?.close();
+    return () => {
+      // While a modal is open, nothing outside of it takes the focus.
+      dialog?.close();
+      if (document.activeElement === document.body && from instanceof HTMLElement && from.isConnected) from.focus();
+    };
   }, []);
   const onCancel = (event) => {
     event.preventDefault();
