@@ -17,7 +17,7 @@ use super::paging::PARAMS;
 use super::{
     config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once,
     openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start,
-    status, store_check, stream, tail, timeline, why,
+    status, store_check, stream, tail, timeline, week, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
