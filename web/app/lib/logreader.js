@@ -219,7 +219,7 @@ export class LogReader {
     if (rush.bytes > RUSH) {
       // Nobody can read that fast: the end is shown, and shown again.
       tail.abort();
-      pause(RUSH_REST_MS).then(() => this.following.peek() && this.awake && this.toEnd());
+      pause(RUSH_REST_MS).then(() => (this.following.peek() && this.awake ? this.toEnd() : undefined));
       return;
     }
     const bytes = encoder.encode(piece.text);

@@ -87,7 +87,7 @@ export class LogSearch {
       if (match) return { match, around: until !== undefined };
       const past = until !== undefined && (direction === "next" ? answer.searched_to >= until : answer.searched_to <= until);
       if (answer.done || past) return undefined;
-      at = answer.searched_to;
+      at = /** @type {number} */ (answer.searched_to);
       const left = direction === "next" ? answer.size - at : at;
       this.told.value = `looking… ${bytesText(left)} to go`;
     }

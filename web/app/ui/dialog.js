@@ -102,7 +102,7 @@ function Ask({ wish }) {
   // The same wish sent again carries the same key, and is done once.
   const key = useRef(freshKey());
   const sent = useRef("");
-  const all = (now) => wish.requests?.(now) ?? [wish.request(now)];
+  const all = (now) => wish.requests?.(now) ?? (wish.request ? [wish.request(now)] : []);
   const onSubmit = async (event) => {
     event.preventDefault();
     const requests = all(values);
