@@ -84,9 +84,10 @@ async fn retry_one(session: &Session, id: &str) -> Result<(), Failure> {
     let verb = format!("{id}:retry");
     let answer = session.client.post(&["api", "runs", &verb], None, None).await;
     let answer = answer.inspect_err(|failure| {
-        let ended = match failure {
-            Failure::Problem(problem) => problem.member("state"),
-            _ => None,
+        let ended = if let Failure::Problem(problem) = failure {
+            problem.member("state")
+        } else {
+            None
         };
         let can_be_rerun =
             |state: &String| matches!(state.as_str(), "failed" | "cancelled" | "succeeded" | "skipped");

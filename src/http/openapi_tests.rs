@@ -163,9 +163,12 @@ impl Stage {
         query.extend((!more.is_empty()).then(|| more.to_owned()));
         let path = format!("{}?{}", self.filled(operation), query.join("&"));
         let fields = operation.fields.iter().filter(|field| field.required);
-        let value = |field: &Param| match field.kind {
-            Kind::Flag => Value::Bool(true),
-            _ => Value::from(sample(field)),
+        let value = |field: &Param| {
+            if matches!(field.kind, Kind::Flag) {
+                Value::Bool(true)
+            } else {
+                Value::from(sample(field))
+            }
         };
         let fields = fields.map(|field| (field.name.to_owned(), value(field)));
         let body = Value::from(fields.collect::<Map<_, _>>()).to_string();

@@ -288,10 +288,9 @@ fn filter_of(value: &Value, now: Millis) -> Result<RunFilter, Vec<FieldFault>> {
     let of_object = |terms: &Map<String, Value>| {
         let (mut filter, mut faults) = (RunFilter::default(), Vec::new());
         for (key, value) in terms {
-            let values = match value {
-                Value::Array(values) => values.as_slice(),
-                one => std::slice::from_ref(one),
-            };
+            let values = value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice);
             for value in values {
                 let added = match value.as_str() {
                     Some(text) if key == "where" => filter.read_more(text, &time),

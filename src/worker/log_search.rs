@@ -331,8 +331,7 @@ fn shown(file: &File, place: Place, length: usize) -> io::Result<Match> {
     } else {
         place.offset.saturating_sub(BEFORE_MATCH).max(payload)
     };
-    let mut bytes = Vec::with_capacity(LINE_CHARS_MAX * 4);
-    bytes.resize(LINE_CHARS_MAX * 4, 0);
+    let mut bytes = vec![0; LINE_CHARS_MAX * 4];
     let read = file.read_at(&mut bytes, start)?;
     let line = bytes[..read]
         .split(|byte| *byte == b'\n')

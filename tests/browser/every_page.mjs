@@ -4,7 +4,7 @@ import { accessible, fitsWidth, openPage, walk } from "./pages.mjs";
 import { anEmptyDaemon, theScene } from "./scenes.mjs";
 
 /** Pages by what they show; the address of some holds the id of a run. @type {Record<string, string | ((runs: Record<string, string>) => string)>} */
-const PAGES = {
+export const PAGES = {
   home: "/",
   runs: "/ui/runs",
   "failed runs": "/ui/runs?filter=state%3Afailed",

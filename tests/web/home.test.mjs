@@ -80,13 +80,14 @@ test("hours", () => {
   assert.equal(hourWords(hour()), "no run ended");
   assert.deepEqual(day([one, hour({ failed: 1 })]), { ended: 1203, failed: 3 });
   assert.equal(hourFilter(one), "since:2025-11-29T18:00:00Z until:2025-11-29T19:00:00Z");
-  assert.deepEqual([0, 4, 5, 61, 80, 81, 950].map(niceTop), [4, 4, 5, 80, 80, 100, 1000]);
+  assert.deepEqual([0, 4, 5, 61, 80, 81, 950, 11_453].map(niceTop), [4, 4, 5, 80, 80, 100, 1000, 12_000]);
 });
 
 test("progress against what is typical", () => {
   assert.equal(progress(1000, null), undefined);
-  assert.deepEqual(progress(500, 1000), { within: 0.5, over: 0, factor: 0.5 });
-  assert.deepEqual(progress(4000, 1000), { within: 0.25, over: 0.75, factor: 4 });
+  assert.deepEqual(progress(500, 1000), { within: 0.5, over: 0, factor: 0.5, tooLong: false });
+  assert.deepEqual(progress(4000, 1000), { within: 0.25, over: 0.75, factor: 4, tooLong: false });
+  assert.equal(progress(40_000, 10_000).tooLong, true);
 });
 
 test("what waits, in words", () => {
@@ -100,5 +101,7 @@ test("what waits, in words", () => {
 
 test("slot pools that cannot be read or are held come first", () => {
   const pools = [{ name: "z", readable: true }, { name: "b", readable: true, paused: true }, { name: "a", readable: true }, { name: "u", readable: false }];
-  assert.deepEqual(bySorrow(pools).map(({ name }) => name), ["u", "b", "a", "z"]);
+  assert.deepEqual(bySorrow(pools, 9).map(({ name }) => name), ["u", "b", "a", "z"]);
+  const many = [..."123456789"].map((name) => ({ name: `p${name}`, readable: true })).concat({ name: "p10", readable: true, queued: 1 }, { name: "p11", readable: true, used: 1 });
+  assert.deepEqual(bySorrow(many, 3).map(({ name }) => name), ["p1", "p10", "p11"]);
 });

@@ -366,8 +366,7 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
-        let many =
-            "q:a".to_owned() + &" job:x".repeat(2) + &(0..70).map(|n| format!(" q:{n}")).collect::<String>();
+        let many = (0..70).fold("q:a job:x job:x".to_owned(), |text, n| text + &format!(" q:{n}"));
         assert!(read(&many).unwrap_err().contains("terms"));
     }
 

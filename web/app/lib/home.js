@@ -162,26 +162,28 @@ export function hourFilter(hour, state) {
   return `${state ? `state:${state} ` : ""}since:${plain(from)} until:${plain(from + 3_600_000)}`;
 }
 
-/** A number at or above `most` that an axis can end at: 1, 2, 5, 10, 20… @param {number} most */
+/** A round number at or above `most`, where an axis can end. @param {number} most */
 export function niceTop(most) {
   if (most <= 4) return 4;
   const size = 10 ** Math.floor(Math.log10(most));
-  return [1, 2, 3, 4, 5, 8, 10].map((step) => step * size).find((top) => top >= most) ?? most;
+  return [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].map((step) => Math.round(step * size)).find((top) => top >= most) ?? most;
 }
+
+/** A run that takes so many times what is typical, and so much longer, is called out. */
+const OVER_FACTOR = 1.5;
+const OVER_MS = 5000;
 
 /**
  * How far a run is, against what is typical: parts of a track whose end is the longer of both.
  * @param {number} elapsed @param {number | null} typical
- * @returns {{within: number, over: number, factor: number} | undefined}
+ * @returns {{within: number, over: number, factor: number, tooLong: boolean} | undefined}
  */
 export function progress(elapsed, typical) {
   if (!typical) return undefined;
   const track = Math.max(elapsed, typical);
-  return { within: Math.min(elapsed, typical) / track, over: Math.max(elapsed - typical, 0) / track, factor: elapsed / typical };
+  return { within: Math.min(elapsed, typical) / track, over: Math.max(elapsed - typical, 0) / track, factor: elapsed / typical, tooLong: elapsed >= typical * OVER_FACTOR && elapsed - typical >= OVER_MS };
 }
 
-/** From this factor on a run is called out for taking longer than typical. */
-export const OVER_FACTOR = 1.5;
 
 /**
  * What a group waits for, in words; the reason of the daemon stands beside it where it says more.
@@ -202,11 +204,17 @@ export function waitWords(group) {
   return { of: "ready", parts: [list, say(` ${verb} to begin`)], reason };
 }
 
+const numeric = new Intl.Collator("en", { numeric: true });
+
 /**
- * Slot pools in the order in which a person wants to see them: what is wrong, then what is held, then by name.
- * @param {any[]} pools
+ * The slot pools that a person wants to see: what is wrong and what is held first, the others by name, so that they keep
+ * their places. Of many, those with a queue or with work are shown.
+ * @param {any[]} pools @param {number} max
  */
-export function bySorrow(pools) {
+export function bySorrow(pools, max) {
   const rank = (pool) => (!pool.readable ? 0 : pool.paused || pool.draining ? 1 : 2);
-  return [...pools].sort((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));
+  const weight = (pool) => (pool.queued > 0 ? 2 : pool.used > 0 ? 1 : 0);
+  const byName = (one, other) => numeric.compare(one.name, other.name);
+  const wanted = [...pools].sort((one, other) => rank(one) - rank(other) || weight(other) - weight(one) || byName(one, other)).slice(0, max);
+  return wanted.sort((one, other) => rank(one) - rank(other) || byName(one, other));
 }

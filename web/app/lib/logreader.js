@@ -28,6 +28,8 @@ export class LogReader {
     this.loading = signal(true);
     this.error = signal(undefined);
     this.following = signal(false);
+    /** Nobody answers while the end is followed: whether more has come is not known. */
+    this.lost = signal(false);
     /** What came since the end was left. @type {{value: {lines: number, bytes: number}, peek: () => any}} */
     this.since = signal({ lines: 0, bytes: 0 });
     /** @type {Place | undefined} */
@@ -195,8 +197,10 @@ export class LogReader {
         const rush = { since: Date.now(), bytes: 0, over: false };
         const complete = await this.source.follow(this.window.to, tail.signal, (piece) => {
           if (gone()) return;
-          failures = 0;
           this.take(piece, rush, tail);
+        }, () => {
+          failures = 0;
+          this.lost.value = false;
         });
         if (gone()) return;
         if (complete) {
@@ -207,6 +211,7 @@ export class LogReader {
       } catch {
         if (gone()) return;
         failures += 1;
+        this.lost.value = true;
       }
       await pause(PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)]);
     }
@@ -219,7 +224,9 @@ export class LogReader {
     if (rush.bytes > RUSH) {
       // Nobody can read that fast: the end is shown, and shown again.
       tail.abort();
-      pause(RUSH_REST_MS).then(() => (this.following.peek() && this.awake ? this.toEnd() : undefined));
+      pause(RUSH_REST_MS).then(() => {
+        if (this.following.peek() && this.awake && !this.ended.signal.aborted) this.toEnd();
+      });
       return;
     }
     const bytes = encoder.encode(piece.text);

@@ -1,6 +1,6 @@
 // The search of a log: the daemon looks through the file piece by piece, and the page goes to what was found.
 import { signal } from "./dom.js";
-import { bytes as bytesText, number } from "./format.js";
+import { bytes as bytesText, plural } from "./format.js";
 import { findAll } from "./logtext.js";
 
 const encoder = new TextEncoder();
@@ -68,7 +68,7 @@ export class LogSearch {
         return;
       }
       const isOnly = hit && found.match.offset === hit.at;
-      this.told.value = isOnly ? "the only match" : !found.around ? "" : direction === "next" ? "went on from the begin" : "went on from the end";
+      this.told.value = isOnly ? "the only match" : !found.around ? "" : direction === "next" ? "continued from the start" : "continued from the end";
       await this.show(found.match);
     } catch (error) {
       if (run.signal.aborted) return;
@@ -87,8 +87,10 @@ export class LogSearch {
       if (match) return { match, around: until !== undefined };
       const past = until !== undefined && (direction === "next" ? answer.searched_to >= until : answer.searched_to <= until);
       if (answer.done || past) return undefined;
-      at = /** @type {number} */ (answer.searched_to);
-      const left = direction === "next" ? answer.size - at : at;
+      /** @type {number} */
+      const to = answer.searched_to;
+      at = to;
+      const left = direction === "next" ? answer.size - to : to;
       this.told.value = `looking… ${bytesText(left)} to go`;
     }
   }
@@ -112,7 +114,7 @@ export class LogSearch {
     if (!q) return "";
     const { chunks } = this.reader.window;
     const count = chunks.reduce((sum, chunk) => sum + inPayload(chunk.bytes, q, !this.exact.value).length, 0);
-    return `${number(count)} near here`;
+    return `${plural(count, "match", "matches")} nearby`;
   }
 }
 

@@ -38,10 +38,12 @@ export class LogSource {
    * Follows the log from an offset until it ends or the signal is given.
    * @param {number} offset @param {AbortSignal} signal
    * @param {(piece: {offset: number, to: number, text: string}) => void} take
+   * @param {() => void} begun somebody answers
    * @returns {Promise<boolean>} whether the log is complete; false: come again
    */
-  async follow(offset, signal, take) {
+  async follow(offset, signal, take, begun) {
     const body = await open(this.address("/tail"), { signal, headers: { "Last-Event-ID": String(offset) } });
+    begun();
     let complete = false;
     await readEvents(body, (event) => {
       if (event.event === "end") complete = true;

@@ -40,8 +40,8 @@ const Tallies = ({ status, overview }) => html`<p class="tallies soft dots">
 
 function Top({ status, overview }) {
   const { of, parts, also, quiet } = verdict(status, overview);
-  return html`<section class=${`verdict is-${of} ${quiet ? "is-quiet" : ""}`} aria-label="Verdict">
-    <div class="mark"><${State} of=${of} iconOnly /></div>
+  return html`<section class=${`home-verdict is-${of} ${quiet ? "is-quiet" : ""}`} aria-label="Verdict">
+    <div class="home-mark"><${State} of=${of} iconOnly /></div>
     <div class="stack grow">
       <h1><${Sentence} parts=${parts} /></h1>
       ${also.length > 0 && html`<ul class="also">${also.map((each) => html`<li key=${each.parts.map((part) => ("text" in part ? part.text : part.at)).join("")}><${State} of=${each.of} iconOnly /><span><${Sentence} parts=${each.parts} /></span></li>`)}</ul>`}

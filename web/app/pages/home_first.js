@@ -18,14 +18,14 @@ export function FirstSteps({ fires }) {
   const name = fires[0]?.job ?? names[0];
   const cli = (...words) => asCli(words, location.origin);
   if (jobs.data && !name) {
-    return html`<${Card} title="First steps" className="first"><ol class="steps">
+    return html`<${Card} title="First steps" className="first"><ol class="first-steps">
       <li><p>Write a job into your configuration.</p><${Command} text=${SNIPPET} /></li>
       <li><p>Put it in force.</p><${Command} text=${cli("config", "reload")} /></li>
       <li><p>Start it and watch what it prints.</p><${Command} text=${cli("job", "start", "hello", "--follow")} /></li>
     </ol><//>`;
   }
   const job = name ?? "NAME";
-  return html`<${Card} title="First steps" className="first" more=${name && html`<${AskButton} className="main" wish=${() => startJob(name)}>Start ${name}<//>`}><ol class="steps">
+  return html`<${Card} title="First steps" className="first" more=${name && html`<${AskButton} className="main" wish=${() => startJob(name)}>Start ${name}<//>`}><ol class="first-steps">
     <li><p>Start a job by hand.</p><${Command} text=${cli("job", "start", job)} /></li>
     <li><p>See what runs, what waits and what comes next.</p><${Command} text=${cli("status")} /></li>
     <li><p>Edit the configuration, then put it in force.</p><${Command} text=${cli("config", "reload")} /></li>

@@ -22,7 +22,7 @@ export function Countdown({ at }) {
 export function NextFires({ fires: newest }) {
   const [fires, steady] = useSteady(newest);
   return html`<${Counted} id="next" title="Next fires" steady=${steady} more=${html`<a href=${to.jobs()}>Schedules</a>`}>
-  ${fires.length === 0 ? html`<p class="none">No job fires by itself: none has a schedule, or all are paused.</p>` : html`<ol>${fires.map((fire) => html`<li class="fire" key=${fire.job}>
+  ${fires.length === 0 ? html`<p class="none">No job fires by itself: none has a schedule, or all are paused.</p>` : html`<ol>${fires.map((fire) => html`<li class="fire-row" key=${fire.job}>
     <span class="count-down"><${Countdown} at=${fire.at} /></span>
     <a class="main-link clip" href=${to.job(fire.job)}>${fire.job}</a>
     <span class="said tiny quiet clip" title=${fire.description}>${fire.description}</span>
@@ -44,7 +44,7 @@ function SlotPoolRow({ pool }) {
 /** @param {{pools: any[]}} props */
 export function SlotPools({ pools }) {
   if (pools.length === 0) return null;
-  const shown = bySorrow(pools).slice(0, SLOT_POOLS_MAX);
+  const shown = bySorrow(pools, SLOT_POOLS_MAX);
   return html`<${Counted} id="pools" title="Resource pools" more=${html`<a href=${to.slots()}>All ${pools.length > 1 ? number(pools.length) : ""}</a>`}>
     <ul>${shown.map((pool) => html`<${SlotPoolRow} key=${pool.name} pool=${pool} />`)}</ul>
     ${pools.length > shown.length && html`<div class="list-foot"><a href=${to.slots()}>${plural(pools.length - shown.length, "other slot pool")}</a></div>`}
@@ -56,7 +56,7 @@ export function Nodes({ nodes, own }) {
   const live = (node) => (node.state === "live" ? 0 : 1);
   const shown = [...nodes].sort((one, other) => live(one) - live(other) || (one.last_seen < other.last_seen ? 1 : -1)).slice(0, NODES_MAX);
   return html`<${Counted} id="nodes" title="Nodes" count=${number(nodes.length)} more=${html`<a href=${to.settings("nodes")}>All nodes</a>`}>
-    <ul>${shown.map((node) => html`<li class="node" key=${node.name}>
+    <ul>${shown.map((node) => html`<li class="node-row" key=${node.name}>
       <${State} of=${node.state} /><span class="clip">${node.name}${node.name === own && html` <span class="quiet">this one</span>`}</span>
       <span class="small quiet">seen <${Time} at=${node.last_seen} form="relative" /></span>
     </li>`)}</ul>

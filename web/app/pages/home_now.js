@@ -1,7 +1,7 @@
 // What runs, against what is typical, and what waits for what.
 import { html } from "../lib/dom.js";
 import { instant, number, plural } from "../lib/format.js";
-import { OVER_FACTOR, progress, waitWords } from "../lib/home.js";
+import { progress, waitWords } from "../lib/home.js";
 import { to } from "../lib/route.js";
 import { span, whole } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
@@ -14,15 +14,15 @@ import { Counted, Sentence, useSteady } from "./home_parts.js";
 function Elapsed({ from, typical }) {
   const elapsed = Math.max(0, daemonNow() - (instant(from) ?? 0));
   const along = progress(elapsed, typical);
-  const over = along && along.factor >= OVER_FACTOR;
+  const over = along?.tooLong;
   const words = !along ? "no typical time yet" : over ? `${along.factor < 10 ? along.factor.toFixed(1) : Math.round(along.factor)} × typical ${span(typical)}` : along.over > 0 ? `${span(typical)} is typical` : `of about ${span(typical)}`;
   return html`<div class=${`elapsed ${over ? "is-over" : ""}`}>
     <div class="words small"><strong>${whole(elapsed)}</strong> <span class=${over ? "wait" : "quiet"}>${over && html`<${Icon} of="late" />`}${words}</span></div>
-    <div class="track" aria-hidden="true">${along && html`<i class="within" style=${{ width: `${along.within * 100}%` }}></i>${along.over > 0 && html`<i class="over" style=${{ width: `${along.over * 100}%` }}></i>`}`}</div>
+    <div class="along" aria-hidden="true">${along && html`<i class="within" style=${{ width: `${along.within * 100}%` }}></i>${along.over > 0 && html`<i class="over" style=${{ width: `${along.over * 100}%` }}></i>`}`}</div>
   </div>`;
 }
 
-const RunningRow = ({ run }) => html`<li class="running">
+const RunningRow = ({ run }) => html`<li class="running-row">
   <div class="who">
     <a class="main-link clip" href=${to.run(run.id)} title=${run.id}>${run.job}</a>
     <span class="tiny quiet where">${run.pool ? html`<a class="plain" href=${to.slots(run.pool)}><${Icon} of="slots" />${run.pool}</a>` : ""}<a class="plain" href=${to.settings("nodes")}>${run.node}</a>

@@ -45,7 +45,7 @@ function Recent({ job }) {
 function Now({ job }) {
   const { paused, late, pool, running } = job;
   return html`
-    ${paused && html`<${Note} of="wait" icon="pause"><strong>Paused by ${paused.by}</strong> ${isOpenEnd(paused.until) ? "until somebody resumes it" : html`until <${Time} at=${paused.until} ofJob=${job.schedule?.timezone} />, <${Time} at=${paused.until} form="relative" />`}${paused.note ? html`: ‘${paused.note}’.` : "."} Fires until then are recorded as skipped.<//>`}
+    ${paused && html`<${Note} of="wait" icon="pause"><strong>Paused by ${paused.by}</strong> ${isOpenEnd(paused.until) ? "until somebody resumes it" : html`until <${Time} at=${paused.until} ofJob=${job.schedule?.timezone} />, <${Time} at=${paused.until} form="relative" />`}${paused.note ? html`: ‘${paused.note}’.` : "."}${job.schedule ? " Fires until then are recorded as skipped." : ""}<//>`}
     ${(late ?? []).map((each) => html`<${Note} key=${each.check} of="bad" icon="late"><strong>Late</strong> since <${Time} at=${each.since} ofJob=${job.schedule?.timezone} />: <${Told} text=${each.reason} ofJob=${job.schedule?.timezone} />${each.run_id && html` <a href=${to.run(each.run_id)}>The run</a>`}<//>`)}
     ${job.queue_unavailable && html`<${Note} of="bad" icon="cross">The state of its slot pool cannot be read: its fires are skipped until that is repaired.<//>`}
     ${pool?.queued > 0 && html`<${Note} of="wait" icon="wait">${plural(pool.queued, "entry", "entries")} of this job ${pool.queued === 1 ? "waits" : "wait"} for slots in <a href=${to.slots(pool.name)}>${pool.name}</a>.<//>`}

@@ -32,7 +32,7 @@ export function NextFire({ job }) {
 function Next({ job }) {
   const at = useMemo(() => computed(() => nextOf(job)), [job]).value;
   if (!at) return html`<span class="quiet">${job.paused ? "held until resumed" : job.schedule.next.length > 0 ? "due now" : "never again"}</span>`;
-  return html`<div class="two"><${Countdown} at=${at} /><span class="quiet tiny"><${Time} at=${at} ofJob=${job.schedule.timezone} />${job.paused ? ", after the pause" : ""}</span></div>`;
+  return html`<div class="two"><${Countdown} at=${at} /><span class="quiet tiny" title=${job.paused ? "the first one after the pause" : undefined}><${Time} at=${at} ofJob=${job.schedule.timezone} /></span></div>`;
 }
 
 /** The last fire came to nothing after the last run began. @param {any} job */

@@ -1,5 +1,5 @@
 // Why a job did or did not run at a time: asked with a moment, answered in a sentence. The question stands in the address.
-import { html, useEffect, useState } from "../lib/dom.js";
+import { computed, html, useEffect, useMemo, useState } from "../lib/dom.js";
 import { withQuery } from "../lib/api.js";
 import { asCli } from "../lib/clip.js";
 import { addressWith, here, param, setParams, to } from "../lib/route.js";
@@ -20,9 +20,12 @@ const zoneOf = (job) => job.schedule?.timezone ?? "UTC";
 /** Times one is likely to ask about. */
 function Picks({ job, at }) {
   const fires = useQuery(withQuery(`${base(job)}/fires`, { "pagination.page_size": 100 }), { topics: [] });
-  const today = time.day(daemonNow(), zoneOf(job));
-  const next = job.schedule && upcoming(job.schedule.next, daemonNow());
-  const picks = questions(fires.data ?? [], today);
+  const ran = useQuery(withQuery(`${base(job)}/fires`, { outcome: "run", "pagination.page_size": 5 }), { topics: [] });
+  const today = useMemo(() => computed(() => time.day(daemonNow(), zoneOf(job))), [job]).value;
+  const next = useMemo(() => computed(() => upcoming(job.schedule?.next ?? [], daemonNow())), [job]).value;
+  const newest = fires.data ?? [];
+  const older = (ran.data ?? []).filter(({ instant }) => !newest.some((fire) => fire.instant === instant));
+  const picks = questions([...newest, ...older], today);
   if (picks.length === 0 && !next) return null;
   return html`<div class="stack"><span class="tiny quiet">Recent fires, the odd ones first</span>
     <div class="row wrap picks">${picks.map((pick) => html`<a key=${pick.at} class="button tiny" href=${addressWith({ at: pick.at })} aria-current=${pick.at === at ? "true" : undefined}><${State} of=${pick.outcome} iconOnly />${pick.word}</a>`)}
@@ -73,10 +76,10 @@ function Answer({ job, answer }) {
 export function Why({ job }) {
   const at = param("at");
   const query = useQuery(at ? withQuery(`${base(job)}/why`, { at }) : null, { topics: ["runs", "jobs"] });
-  const shown = (at && query.data?.local.slice(0, 19)) || wall(daemonNow(), zoneOf(job)).slice(0, 16);
-  const [first] = useState(shown);
+  const shown = at && query.data?.local.slice(0, 19);
+  const [first] = useState(() => wall(Date.now(), zoneOf(job)).slice(0, 16));
   return html`<section class="card why" aria-label="Why"><div class="body stack wide">
-    <${Ask} job=${job} at=${at} shown=${at && query.data ? shown : first} />
+    <${Ask} job=${job} at=${at} shown=${shown || first} />
     <${Picks} job=${job} at=${at} />
     ${at ? html`<${Loaded} query=${query} lines=${3}>${(answer) => html`<${Answer} job=${job} answer=${answer} />`}<//>`
       : html`<p class="soft small">Pick a moment, or write any other. The answer says what became of it, or why nothing could: a pause, a change of the schedule, a daemon that was not there, a change of the clock.</p>`}

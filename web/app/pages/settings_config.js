@@ -59,9 +59,9 @@ function Line({ line, flip }) {
   const { key, value, type, hint, count, depth, kind, open, found, href, path } = line;
   const pad = { paddingLeft: `${depth * 1.25}rem` };
   if (kind === "fold") {
-    return html`<li class=${`line fold ${found ? "found" : ""}`} style=${pad}><button type="button" aria-expanded=${open ? "true" : "false"} onClick=${() => flip(path)}><${Icon} of="next" /><span class="key">${key}</span>${count !== undefined && html`<span class="quiet tiny">${count}</span>`}</button>${href && html`<a class="tiny" href=${href} aria-label=${`Open ${key}`}>Open</a>`}</li>`;
+    return html`<li class=${`line fold ${found ? "found" : ""}`} style=${pad}><button type="button" aria-expanded=${open ? "true" : "false"} onClick=${() => flip(path)}><${Icon} of="next" /><span class="conf-key">${key}</span>${count !== undefined && html`<span class="quiet tiny">${count}</span>`}</button>${href && html`<a class="tiny" href=${href} aria-label=${`Open ${key}`}>Open</a>`}</li>`;
   }
-  return html`<li class=${`line ${found ? "found" : ""}`} style=${pad}><span class="key">${key}</span><span class=${`value is-${type}`}>${value}</span>${hint && html`<span class="quiet hint">${hint}</span>`}</li>`;
+  return html`<li class=${`line ${found ? "found" : ""}`} style=${pad}><span class="conf-key">${key}</span><span class=${`value is-${type}`}>${value}</span>${hint && html`<span class="quiet hint">${hint}</span>`}</li>`;
 }
 
 /** Made when it is asked for: a thousand jobs are megabytes. */
@@ -92,14 +92,14 @@ function Tree({ config }) {
     setFolded(next);
   };
   return html`<${Card} title="In force" flush more=${html`<button type="button" class="button ghost tiny" onClick=${() => copyAll(config)}><${Icon} of="copy" />Copy as JSON</button>`}>
-    <div class="tree-head">
+    <div class="conf-head">
       <div class="filter"><${Icon} of="search" /><input id="find-config" class="input" type="search" aria-label="Search the configuration" placeholder="Key, value, job or slot pool" value=${text} autocomplete="off" spellcheck=${false} onInput=${(event) => setText(event.currentTarget.value)} /></div>
       <label class="row small"><input type="checkbox" checked=${all} onChange=${(event) => setAll(event.currentTarget.checked)} />Also what is not set</label>
       <span class="small quiet" aria-live="polite">${find ? `${plural(found, "place")} found` : ""}</span>
     </div>
-    ${lines.length === 0 ? html`<${Nothing} title=${`Nothing in the configuration matches ‘${find}’.`} />` : html`<ul class="tree mono small" aria-label="Configuration">${lines.map((line) => html`<${Line} key=${line.path} line=${line} flip=${flip} />`)}</ul>`}
+    ${lines.length === 0 ? html`<${Nothing} title=${`Nothing in the configuration matches ‘${find}’.`} />` : html`<ul class="conf-tree mono small" aria-label="Configuration">${lines.map((line) => html`<${Line} key=${line.path} line=${line} flip=${flip} />`)}</ul>`}
     ${more > 0 && html`<div class="list-foot"><span>${plural(lines.length, "line")} shown, ${more} more</span><button type="button" class="button" onClick=${() => setMax(max + PAGE)}>Show more</button></div>`}
-    <p class="tree-foot tiny quiet">Every default is filled in. Values of environment variables are hidden.</p>
+    <p class="conf-foot tiny quiet">Every default is filled in. Values of environment variables are hidden.</p>
   <//>`;
 }
 

@@ -11,7 +11,7 @@ const STEP = 10;
 /** Reasons of the store, said to people. */
 const REASONS = {
   "queue timeout": "its deadline passed while it waited",
-  "cancelled by operator": "cancelled by hand",
+  "cancelled by operator": "by hand",
   "job removed, disabled, or configuration changed": "its job was changed, disabled or removed",
   "retry superseded": "a newer start took the place of the retry",
   "retry succeeded": "the job succeeded meanwhile",

@@ -82,8 +82,8 @@ export function Reasons({ pool, start }) {
     ${drain && html`<${Note} of="wait" icon="down">${drain}<//>`}
     ${reason && reason.kind !== "pool_paused" && html`<${Note} of=${reason.kind === "none" || reason.kind === "slots" ? "busy" : "wait"} icon="wait">
       <span class="first">The head <a href=${to.run(reason.head.runId)}><strong>${reason.head.job}</strong></a> ${reason.text}</span>
+      ${before && html` The run before is <a href=${to.run(before.runId)}><code>${shortId(before.runId)}</code></a>, running for <${Span} from=${before.claim?.claimedAt} />.`}
       ${start !== undefined && (reason.kind === "slots" || reason.kind === "forbid") && html` <span class="first">It begins in <strong>about <${Until} at=${start} late="a moment" /></strong>, as the last runs went.</span>`}
-      ${before && html` That is <a href=${to.run(before.runId)}><code>${shortId(before.runId)}</code></a>, for <${Span} from=${before.claim?.claimedAt} />.`}
       ${reason.kind === "node" && html` <${NodeNow} name=${reason.head.node} />`}
       ${reason.behind && html` ${reason.behind}`}${reason.remedy && html` ${reason.remedy}`}
       ${reason.since && reason.kind !== "none" && html` <span class="tiny">So since <${Time} at=${reason.since} form="clock" />, <${Span} from=${reason.since} />.</span>`}<//>`}`;

@@ -66,7 +66,7 @@ export function PoolPage({ name }) {
   else if (!pool) content = html`<div class="card">${error ? html`<div class="body"><${Fault} error=${error} again=${query.reload} /></div>` : html`<${Skeleton} lines=${8} />`}</div>`;
   else content = html`${error && error.code !== "UNREACHABLE" && html`<${Fault} error=${error} again=${query.reload} />`}<${Pool} pool=${pool} loading=${!query.data} />`;
   const isKnown = pool && error?.status !== 404 && error?.status !== 503;
-  return html`<${PageHead} title=${html`<a class="plain crumb" href=${to.slots()}>Resource pools</a><span class="crumb" aria-hidden="true"> / </span>${name}`} beside=${isKnown && html`<${Condition} pool=${pool} />`}>
+  return html`<${PageHead} title=${html`<a class="plain trail" href=${to.slots()}>Resource pools</a><span class="trail" aria-hidden="true"> / </span>${name}`} beside=${isKnown && html`<${Condition} pool=${pool} />`}>
       ${isKnown && html`<a class="button" href=${to.runs(`pool:${/\s/.test(name) ? `"${name}"` : name}`)}>Runs of this pool</a><${PauseButton} pool=${pool} />`}
     <//>${content}`;
 }

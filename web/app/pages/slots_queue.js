@@ -73,10 +73,10 @@ export function Queue({ pool, starts, loading }) {
     (!job || job.includes(entry.job)) && (!node || node.includes(entry.node ?? "any")) && (!kind || kind.includes(entry.kind))
     && filter.words.every((word) => entry.job.includes(word) || entry.id.startsWith(word) || entry.runId.endsWith(word)));
   const rows = useSteady(found.slice(0, shown), hold);
-  const there = new Set(found.map(({ id }) => id));
+  // What has left the queue meanwhile is not chosen any more.
   const chosen = found.filter(({ id }) => picked.value.has(id));
   const pick = (id, on) => {
-    const next = new Set([...picked.peek()].filter((each) => there.has(each)));
+    const next = new Set(picked.peek());
     if (on) next.add(id);
     else next.delete(id);
     picked.value = next;

@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../lib/dom.js";
 import { bytes, number, percent, plural } from "../lib/format.js";
 import { bind } from "../lib/keys.js";
+import { held } from "../lib/live.js";
 import { Icon } from "./icons.js";
 
 /** @param {{search: import("../lib/logsearch.js").LogSearch, onLeave: () => void}} props */
@@ -63,9 +64,11 @@ export function Foot({ reader, onEnd }) {
   const { lines, bytes: grown } = reader.since.value;
   const isLive = !reader.done.value;
   const isFollowing = reader.following.value;
+  const isSure = isFollowing && !held.value && !reader.lost.value;
+  const state = held.value ? "Held still" : !isFollowing ? "Still growing" : isSure ? "Following the end" : "No answer: trying again";
   const word = lines > 0 ? plural(lines, "new line") : grown > 0 ? `${bytes(grown)} more` : "";
   return html`<div class="log-foot">
-    ${isLive && html`<span class=${`log-state ${isFollowing ? "on" : ""}`}><i />${isFollowing ? "Following the end" : "Still growing"}</span>`}
+    ${isLive && html`<span class=${`log-state ${isSure ? "on" : ""}`}><i />${state}</span>`}
     <span class="where" title=${`bytes ${number(from)} to ${number(to)} of ${number(size)}`}>${size > 0 && html`${percent(to / size)} of ${bytes(size)}`}</span>
     ${!(isFollowing || (!isLive && to >= size)) && html`<button type="button" class="button tiny" onClick=${onEnd}><${Icon} of="down" />To the end${word && html`<span class="new">, ${word}</span>`}</button>`}
   </div>`;

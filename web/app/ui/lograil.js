@@ -12,7 +12,8 @@ const STEPS = { ArrowUp: -0.01, ArrowLeft: -0.01, ArrowDown: 0.01, ArrowRight: 0
 export function Rail({ reader, height, marked, hit }) {
   const size = reader.size.value;
   const { from, to } = reader.seen.value;
-  const drag = useRef(/** @type {{grab: number, wanted?: number, going: boolean, at?: number}} */ ({ grab: 0, going: false }));
+  /** `at`: where the thumb is held, as a part of its way. @type {{current: {grab: number, wanted?: number, going: boolean, at?: number}}} */
+  const drag = useRef({ grab: 0, wanted: undefined, going: false, at: undefined });
   const rail = useRef(null);
   const share = size > 0 ? Math.min(1, (to - from) / size) : 1;
   const thumb = Math.min(height, Math.max(THUMB_MIN, share * height));
