@@ -1,22 +1,10 @@
 // What holds for every page: it loads, is named, is clean, accessible, narrow enough, and walked by keyboard alone.
 import assert from "node:assert/strict";
-import { Daemon } from "./daemon.mjs";
-import { demo } from "./demo.mjs";
 import { accessible, fitsWidth, openPage, walk } from "./pages.mjs";
-
-/** @type {Promise<Awaited<ReturnType<typeof demo>>> | undefined} */
-let scene;
-const theScene = () => (scene ??= demo());
-/** @type {Promise<Daemon> | undefined} */
-let empty;
-const anEmptyDaemon = () => (empty ??= Daemon.start("jobs: []\n"));
-
-export async function end() {
-  for (const begun of [scene?.then(({ daemon }) => daemon), empty]) await begun?.then((daemon) => daemon.end(), () => {});
-}
+import { anEmptyDaemon, theScene } from "./scenes.mjs";
 
 /** Pages by what they show; the address of some holds the id of a run. @type {Record<string, string | ((runs: Record<string, string>) => string)>} */
-const PAGES = {
+export const PAGES = {
   home: "/",
   runs: "/ui/runs",
   "failed runs": "/ui/runs?filter=state%3Afailed",
@@ -47,11 +35,14 @@ const MISSING = {
 
 const isNotFound = (fault) => /404/.test(fault);
 
+/** What another theme can break. */
+const COLOURS = ["color-contrast", "link-in-text-block"];
+
 /** Light, dark and narrow, as the page stands. */
 async function looks(t, page, what) {
   await t.check(what, () => accessible(page, "light"));
   await page.emulateMedia({ colorScheme: "dark" });
-  await t.check(what, () => accessible(page, "dark"));
+  await t.check(what, () => accessible(page, "dark", COLOURS));
   await page.setViewportSize({ width: 360, height: 740 });
   await t.check(`${what}, narrow`, () => fitsWidth(page));
   await page.emulateMedia({ colorScheme: "light" });
@@ -104,6 +95,7 @@ async function whole(browser, t, origin, path, allowed) {
 export function tests() {
   const paths = Object.entries(PAGES).map(([name, path]) => ({
     name: `page: ${name}`,
+    beside: true,
     run: async (t, browser) => {
       const { daemon, runs } = await theScene();
       await whole(browser, t, daemon.url, typeof path === "string" ? path : path(runs), undefined);
@@ -111,6 +103,7 @@ export function tests() {
   }));
   const missing = Object.entries(MISSING).map(([name, path]) => ({
     name: `page: ${name}`,
+    beside: true,
     run: async (t, browser) => {
       const { daemon } = await theScene();
       await whole(browser, t, daemon.url, path, isNotFound);
@@ -118,6 +111,7 @@ export function tests() {
   }));
   const nothing = ["/", "/ui/runs", "/ui/jobs", "/ui/slots", "/ui/settings", "/ui/api"].map((path) => ({
     name: `page: ${path} with nothing to show`,
+    beside: true,
     run: async (t, browser) => {
       const daemon = await anEmptyDaemon();
       await whole(browser, t, daemon.url, path, undefined);

@@ -81,16 +81,17 @@ export async function openPage(browser, told, origin, options = {}) {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Fails with what axe finds serious or critical on the page as it is. @param {import("playwright-core").Page} page @param {string} what */
-export async function accessible(page, what) {
+/** Fails with what axe finds serious or critical on the page as it is. @param {import("playwright-core").Page} page @param {string} what @param {string[]} [rules] these only */
+export async function accessible(page, what, rules) {
   // Through the debugger's door: the page's own content policy stays in force.
   if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
-    const { violations } = await /** @type {any} */ (window).axe.run(document, { resultTypes: ["violations"] });
+  const found = await page.evaluate(async (only) => {
+    const options = { resultTypes: ["violations"], iframes: false, ...(only ? { runOnly: only } : {}) };
+    const { violations } = await /** @type {any} */ (window).axe.run(document, options);
     return violations
       .filter(({ impact }) => impact === "serious" || impact === "critical")
       .map(({ id, help, nodes }) => `${id}: ${help}\n  ${nodes.slice(0, 4).map((node) => `${node.target.join(" ")} ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`).join("\n  ")}`);
-  });
+  }, rules);
   assert.deepEqual(found, [], `axe, ${what}`);
 }
 
@@ -110,7 +111,10 @@ export async function walk(page) {
   const STEPS_MAX = 900;
   await page.evaluate(() => {
     /** @type {any} */ (window).walked = new Set();
-    document.activeElement instanceof HTMLElement && document.activeElement.blur();
+    // The walk begins where the document does, wherever somebody has clicked before.
+    document.body.tabIndex = -1;
+    document.body.focus();
+    document.body.removeAttribute("tabindex");
     scrollTo(0, 0);
   });
   let count = 0;

@@ -2,7 +2,9 @@
 import { mkdir } from "node:fs/promises";
 import { performance } from "node:perf_hooks";
 
-/** @typedef {{name: string, run: (t: Told, browser: import("playwright-core").Browser) => Promise<void>}} Test */
+const LANES = 2;
+
+/** @typedef {{name: string, beside?: boolean, run: (t: Told, browser: import("playwright-core").Browser) => Promise<void>}} Test */
 
 /** What a test may say besides passing, and whose picture is taken when it fails. */
 export class Told {
@@ -59,17 +61,17 @@ async function pictures(folder, name, told) {
 
 /** What is told of a fault: its sentence and the lines of these files. @param {any} fault */
 function said(fault) {
-  const lines = String(fault.stack ?? fault).split("\n").filter((line) => !/node:internal|node_modules/.test(line));
-  return lines.slice(0, 40).join("\n    ");
+  const places = String(fault.stack ?? "").split("\n").filter((line) => /^\s+at .*(?<!node_modules.*)tests\/browser/.test(line));
+  return [...String(fault.message ?? fault).split("\n").slice(0, 40), ...places.slice(0, 4)].join("\n    ");
 }
 
 /**
  * @param {Test[]} tests @param {import("playwright-core").Browser} browser @param {{folder: string, patience?: number}} options
  * @returns {Promise<number>} how many failed
  */
-export async function runAll(tests, browser, { folder, patience = 180_000 }) {
+export async function runAll(tests, browser, { folder, patience = 300_000 }) {
   let failed = 0;
-  for (const { name, run } of tests) {
+  const one = async ({ name, run }) => {
     const told = new Told();
     const began = performance.now();
     let timer;
@@ -93,6 +95,12 @@ export async function runAll(tests, browser, { folder, patience = 180_000 }) {
       for (const fault of faults) console.log(`    ${said(fault)}`);
       for (const path of seen) console.log(`    picture: ${path}`);
     }
-  }
+  };
+  // Who only looks may do so beside another one; who measures or kills is alone.
+  const lookers = tests.filter(({ beside }) => beside);
+  await Promise.all(Array.from({ length: LANES }, async () => {
+    for (let test = lookers.shift(); test; test = lookers.shift()) await one(test);
+  }));
+  for (const test of tests.filter(({ beside }) => !beside)) await one(test);
   return failed;
 }

@@ -109,6 +109,7 @@ export function whole(doc, raw, seen = []) {
     return { schema: { ...schema, choices: real }, name, nullable, seen: path };
   }
   if (schema.allOf) {
+    /** @type {any} */
     const joined = { type: "object", properties: {}, required: [], description: schema.description };
     let all = path;
     for (const each of schema.allOf) {

@@ -43,14 +43,14 @@ async function reread(path, further, after) {
 }
 
 /**
- * @param {string} path without cursor
- * @param {{topics?: string[], touches?: (change: object) => boolean, keyOf: (row: any) => string}} options
+ * @param {string | null} path without cursor; `null` asks nothing
+ * @param {{topics?: string[], touches?: (change: object) => boolean, rest?: number, keyOf: (row: any) => string}} options
  */
 export function usePages(path, options) {
   const first = useQuery(path, options);
-  const further = useMemo(() => furtherOf(path), [path]);
+  const further = useMemo(() => furtherOf(path ?? ""), [path]);
   const state = further.value;
-  const shown = useRef({ path, rows: [] });
+  const shown = useRef({ path, rows: /** @type {any[]} */ ([]) });
   const before = shown.current.path === path ? shown.current.rows : [];
   const rows = useMemo(() => {
     const all = bridge(before, first.data ?? [], state.pages.flatMap((page) => page.rows), options.keyOf);
@@ -66,7 +66,7 @@ export function usePages(path, options) {
       if (timer !== undefined || further.peek().pages.length === 0) return;
       timer = setTimeout(() => {
         timer = undefined;
-        reread(path, further, latest.current).catch((error) => {
+        reread(path ?? "", further, latest.current).catch((error) => {
           further.value = { ...further.peek(), error };
         });
       }, REREAD_MS);
@@ -87,7 +87,7 @@ export function usePages(path, options) {
   const more = async () => {
     further.value = { ...further.peek(), loading: true, error: undefined };
     try {
-      const page = await get(withQuery(path, { "pagination.cursor": next }));
+      const page = await get(withQuery(path ?? "", { "pagination.cursor": next }));
       const known = further.peek();
       const after = known.pages.length > 0 ? known.after : next;
       further.value = { pages: [...known.pages, { rows: page.body, next: page.next, scanned: page.rest.scanned_to }], after, loading: false, error: undefined };

@@ -21,10 +21,10 @@ const SPANS = [
 
 /**
  * A log scale of spans, from 0 for the shortest tick to 1 for the longest.
- * @param {number[]} values
+ * @param {(number | undefined)[]} values
  */
 export function spanScale(values) {
-  const known = values.filter((value) => Number.isFinite(value));
+  const known = /** @type {number[]} */ (values.filter((value) => Number.isFinite(value)));
   const least = Math.max(10, Math.min(...known, 10 * SECOND));
   const most = Math.max(...known, 10 * SECOND);
   const sizes = SPANS.map(([size]) => size);

@@ -104,7 +104,7 @@ export const isOpenEnd = (until) => !until || until >= "9000";
 
 /**
  * What to send for a pause as it was chosen.
- * @param {{end: string, until: string, note: string}} values @param {number} now @param {string} zone
+ * @param {any} values how it ends, until when, and why @param {number} now @param {string} zone
  */
 export function pauseBody({ end, until, note }, now, zone) {
   const noted = note.trim() ? { note: note.trim() } : {};

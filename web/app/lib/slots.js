@@ -54,7 +54,7 @@ const isFree = (count) => (count === 0 ? "none is free" : count === 1 ? "1 is fr
 /**
  * Why the first of the queue waits, and what that means for the others.
  * @param {Pool} pool
- * @returns {undefined | {kind: string, since?: string, head?: Entry, text: string, behind: string, remedy: string}}
+ * @returns {undefined | {kind: string, since?: string, head: Entry, text: string, behind: string, remedy: string}}
  */
 export function why(pool) {
   const { head } = parts(pool);

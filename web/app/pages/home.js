@@ -44,7 +44,7 @@ function Top({ status, overview }) {
     <div class="home-mark"><${State} of=${of} iconOnly /></div>
     <div class="stack grow">
       <h1><${Sentence} parts=${parts} /></h1>
-      ${also.length > 0 && html`<ul class="also">${also.map((each) => html`<li key=${each.parts[0].text}><${State} of=${each.of} iconOnly /><span><${Sentence} parts=${each.parts} /></span></li>`)}</ul>`}
+      ${also.length > 0 && html`<ul class="also">${also.map((each) => html`<li key=${each.parts.map((part) => ("text" in part ? part.text : part.at)).join("")}><${State} of=${each.of} iconOnly /><span><${Sentence} parts=${each.parts} /></span></li>`)}</ul>`}
       <${Tallies} status=${status} overview=${overview} />
     </div>
   </section>`;

@@ -29,7 +29,9 @@ export const startWish = (job) => ({
 export function pauseWish(job) {
   const shown = time.zoneFor(zone.value, job.schedule?.timezone);
   const name = time.zoneName(daemonNow(), shown);
+  /** @param {Record<string, string>} values */
   const asMoment = ({ end }) => end === "moment";
+  /** @returns {{durationSeconds?: number, until?: string, note?: string}} */
   const body = (values) => pauseBody(values, daemonNow(), shown);
   return {
     title: `Pause ${job.name}`,

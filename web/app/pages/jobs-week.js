@@ -39,8 +39,8 @@ function walk(event) {
   const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
   if (!from || !step) return;
   event.preventDefault();
-  const rows = [...from.closest("tbody").rows];
-  let [row, column] = [rows.indexOf(from.parentElement), from.cellIndex];
+  const rows = [.../** @type {HTMLTableSectionElement} */ (from.closest("tbody")).rows];
+  let [row, column] = [rows.indexOf(/** @type {HTMLTableRowElement} */ (from.parentElement)), from.cellIndex];
   for (;;) {
     row += step[0];
     column += step[1];

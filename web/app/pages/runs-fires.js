@@ -21,7 +21,8 @@ export function useFires(asked, now, until) {
   const job = asked.query.job?.length === 1 ? asked.query.job[0] : undefined;
   const wide = !job && until - now > HOUR_MS;
   const status = useQuery("/api/status", { topics: ALL_TOPICS, every: 15_000 });
-  const own = useQuery(job ? withQuery(`/api/schedules/${encodeURIComponent(job)}/next`, { count: ONE_JOB_MAX }) : null, { topics: ["jobs", "config"], every: 60_000 });
+  const isScheduled = job !== undefined && names.value.zones.has(job);
+  const own = useQuery(isScheduled ? withQuery(`/api/schedules/${encodeURIComponent(job)}/next`, { count: ONE_JOB_MAX }) : null, { topics: ["jobs", "config"], every: 60_000 });
   const days = Math.min(DAYS_MAX, Math.ceil((until - now) / DAY_MS));
   const from = new Date(Math.floor(now / HOUR_MS) * HOUR_MS).toISOString();
   const hours = useQuery(wide ? withQuery("/api/calendar", { from, days }) : null, { topics: ["config"] });

@@ -126,7 +126,7 @@ export function RunList({ query, asked, pointed, text }) {
   const still = useStill(query.rows, picked, text, query.isOld);
   const longest = spanScale(query.rows.map((run) => tookMs(run, Date.now())));
   const key = `${longest.from}-${longest.to}`;
-  const columnsOf = useRef({ key: "", columns: [] });
+  const columnsOf = useRef({ key: "", columns: /** @type {any[]} */ ([]) });
   if (columnsOf.current.key !== key) columnsOf.current = { key, columns: columns(longest) };
   const onPick = (id, on) => {
     const next = new Set(picked.peek());

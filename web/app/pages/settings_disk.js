@@ -11,7 +11,7 @@ import { State } from "../ui/state.js";
 import { useChecks } from "./settings_health.js";
 
 function Check() {
-  const [state, setState] = useState({ busy: false, result: undefined, error: undefined, took: 0 });
+  const [state, setState] = useState({ busy: false, result: /** @type {any} */ (undefined), error: undefined, took: 0 });
   const run = async () => {
     setState({ busy: true, result: undefined, error: undefined, took: 0 });
     const began = Date.now();

@@ -29,7 +29,7 @@ const ABOUT = {
   drain: "Whether it was told to stop.",
 };
 
-const inWords = (detail) => rich(detail.replace(/\b(\d{5,}) bytes|less than (\d{5,})/g, (all, free, low) => (free ? bytes(Number(free)) : `less than ${bytes(Number(low))}`)));
+const inWords = (detail) => rich(detail.replace(/\b(\d{5,}) bytes|less than (\d{5,})/g, (_, free, low) => (free ? bytes(Number(free)) : `less than ${bytes(Number(low))}`)));
 
 const COLUMNS = [
   { key: "name", title: "Check", lead: true, cell: (check) => html`<div><strong>${capital(check.name)}</strong><div class="quiet tiny about">${ABOUT[check.name] ?? ""}</div></div>` },

@@ -6,6 +6,7 @@ import { slotsWord } from "../lib/slots.js";
 const encode = encodeURIComponent;
 const path = (pool, rest) => `/pools/${encode(pool)}/${rest}`;
 
+/** @type {[string, string][]} */
 const LENGTHS = [
   ["900", "15 minutes"],
   ["3600", "1 hour"],

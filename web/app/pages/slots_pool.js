@@ -18,7 +18,7 @@ import { Unavailable } from "./slots_unavailable.js";
 /** Queued entries asked for at first. */
 const QUEUED = 200;
 
-/** @param {{pool: import("../lib/slots.js").Pool}} props */
+/** @param {{pool: import("../lib/slots.js").Pool, loading: boolean}} props */
 function Pool({ pool, loading }) {
   const lit = useMemo(() => signal(/** @type {string | undefined} */ (undefined)), []);
   const { running, waiting, ended } = parts(pool);

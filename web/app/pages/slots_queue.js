@@ -35,7 +35,7 @@ function columns(pool, starts, before) {
   // A line above the first of each lower priority.
   const firsts = new Set(waiting.filter((entry, index) => index > 0 && entry.priority !== waiting[index - 1].priority).map(({ id }) => id));
   const reasonOf = (entry) => {
-    if (reason?.head?.id === entry.id) return html`<strong class="busy">head</strong> ${reason.text}`;
+    if (reason && reason.head.id === entry.id) return html`<strong class="busy">head</strong> ${reason.text}`;
     const found = before.get(entry.id);
     return found ? html`behind ${number(found.entries)} <span class="quiet">(${slotsWord(found.slots)})</span>` : entry.waitingReason;
   };

@@ -22,7 +22,7 @@ export function huesOf(pool) {
   return found;
 }
 
-/** @param {{entry: import("../lib/slots.js").Entry, usual?: number}} props */
+/** @param {{entry: import("../lib/slots.js").Entry, left: number, id: string}} props */
 function Tip({ entry, left, id }) {
   return html`<div class="slot-tip" role="tooltip" id=${id} style=${{ left: `${left}px` }}>
     <strong>${entry.job}</strong>

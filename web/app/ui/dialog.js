@@ -51,7 +51,13 @@ export function Modal({ label, className = "", onClose, children }) {
   const element = useRef(null);
   useEffect(() => {
     const dialog = element.current;
+    const from = document.activeElement;
     if (dialog && !dialog.open) dialog.showModal();
+    return () => {
+      // While a modal is open, nothing outside of it takes the focus.
+      dialog?.close();
+      if (document.activeElement === document.body && from instanceof HTMLElement && from.isConnected) from.focus();
+    };
   }, []);
   const onCancel = (event) => {
     event.preventDefault();
@@ -96,7 +102,7 @@ function Ask({ wish }) {
   // The same wish sent again carries the same key, and is done once.
   const key = useRef(freshKey());
   const sent = useRef("");
-  const all = (now) => wish.requests?.(now) ?? [wish.request(now)];
+  const all = (now) => wish.requests?.(now) ?? (wish.request ? [wish.request(now)] : []);
   const onSubmit = async (event) => {
     event.preventDefault();
     const requests = all(values);

@@ -17,11 +17,17 @@ export function FilterBox({ keys, label, placeholder, faults = [], name = "filte
   const [at, setAt] = useState(-1);
   const input = useRef(null);
   const timer = useRef(undefined);
-  useEffect(() => setText(inUrl), [inUrl]);
+  const settled = useRef(inUrl);
+  useEffect(() => {
+    // What comes back from here is older than what has been typed since.
+    if (inUrl !== settled.current) setText(inUrl);
+    settled.current = inUrl;
+  }, [inUrl]);
   useEffect(() => bind("/", "Filter", () => input.current?.focus(), "Lists"), []);
   const settle = (next) => {
     clearTimeout(timer.current);
-    setParams({ [name]: next.trim() }, { replace: true });
+    settled.current = next.trim();
+    setParams({ [name]: settled.current }, { replace: true });
   };
   const change = (next) => {
     setText(next);
