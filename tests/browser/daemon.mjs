@@ -1,7 +1,8 @@
 // A daemon of the real binary in a folder of its own, and a client of its API. What is started here is ended here, by its
 // own process id.
 import { spawn } from "node:child_process";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { readdirSync, readlinkSync, rmSync } from "node:fs";
+import { mkdtemp, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { request as ask, Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +11,26 @@ import { join } from "node:path";
 export const PATIENCE_MS = 30_000;
 
 const running = new Set();
-process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+const folders = new Set();
+
+/** Ends what works in a folder of ours: commands of a daemon that could not end them. @param {string} folder */
+function sweep(folder) {
+  for (const id of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (readlinkSync(`/proc/${id}/cwd`).replace(/ \(deleted\)$/, "") === folder) process.kill(Number(id), "SIGKILL");
+    } catch {
+      // It has ended meanwhile, or is nobody's business.
+    }
+  }
+}
+
+process.on("exit", () => {
+  running.forEach((child) => child.kill("SIGKILL"));
+  for (const folder of folders) {
+    sweep(folder);
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(name, () => process.exit(1));
 
 const pause = (ms) => new Promise((go) => setTimeout(go, ms));
@@ -51,7 +71,9 @@ export class Daemon {
    * @param {string} config @param {{listen?: string}} [options]
    */
   static async start(config, options = {}) {
-    const daemon = new Daemon(await mkdtemp(join(tmpdir(), "ductor-browser-")));
+    const folder = await realpath(await mkdtemp(join(tmpdir(), "ductor-browser-")));
+    folders.add(folder);
+    const daemon = new Daemon(folder);
     if (options.listen) daemon.listen = options.listen;
     try {
       await daemon.writeConfig(config);
@@ -117,6 +139,8 @@ export class Daemon {
       clearTimeout(hard);
     }
     this.agent.destroy();
+    sweep(this.folder);
+    folders.delete(this.folder);
     await rm(this.folder, { recursive: true, force: true });
   }
 
