@@ -14,6 +14,8 @@ use sha2::{Digest, Sha256};
 
 const FILE_LINES_MAX: usize = 299;
 const GZIPPED_BYTES_MAX: usize = 200_000;
+/// What a browser loads once, each file compressed for itself.
+const LOADED_BYTES_MAX: usize = 270_000;
 
 /// What runs code or markup that came as text, or sets a style that the content policy refuses.
 const FORBIDDEN: &[&str] = &[
@@ -106,11 +108,17 @@ fn check_shape(files: &Files) -> Vec<String> {
     found
 }
 
+/// Not as the end of a longer word: `retrieval(` is no `eval(`.
+fn has_word(line: &str, word: &str) -> bool {
+    let mut found = line.match_indices(word);
+    found.any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
+}
+
 fn check_forbidden(files: &Files) -> Vec<String> {
     let mut found = Vec::new();
     for (path, bytes) in files.iter().filter(|(path, _)| is_module(path)) {
         for (number, line) in (1..).zip(text(bytes).lines()) {
-            let words = FORBIDDEN.iter().filter(|word| line.contains(**word));
+            let words = FORBIDDEN.iter().filter(|word| has_word(line, word));
             found.extend(words.map(|word| format!("{path}:{number}: `{word}` is not for this page")));
         }
     }
@@ -168,26 +176,35 @@ fn check_page(page: &str) -> Vec<String> {
     found
 }
 
-/// What a module imports, with the line: `from "…"`, `import "…"`, `import("…")`.
+/// What a module imports, with the line: `from "…"` of a statement, `import "…"`, and `import("…")`, which may also stand
+/// in a comment for a type. Vendored modules are one line, so a statement may begin anywhere in theirs.
 fn imports(module: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in (1..).zip(module.lines()) {
+        let is_statement = ["import", "export", "}"]
+            .iter()
+            .any(|start| line.trim_start().starts_with(start));
         for start in ["from \"", "from\"", "import \"", "import\"", "import(\""] {
+            if !is_statement && start != "import(\"" {
+                continue;
+            }
             for (at, _) in line.match_indices(start) {
-                let before = line[..at].chars().next_back();
-                let is_word = before.is_none_or(|mark| !mark.is_alphanumeric() && mark != '.');
                 let rest = &line[at + start.len()..];
-                // In JSDoc a type may be imported; such a path must be right too.
-                found.extend(
-                    rest.split('"')
-                        .next()
-                        .filter(|_| is_word)
-                        .map(|path| (number, path)),
-                );
+                let path = rest.split('"').next().unwrap_or_default();
+                if is_specifier(path)
+                    && !line[..at].ends_with(|mark: char| mark.is_alphanumeric() || mark == '.')
+                {
+                    found.push((number, path));
+                }
             }
         }
     }
     found
+}
+
+fn is_specifier(path: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"@_./-".contains(&byte);
+    !path.is_empty() && path.bytes().all(allowed)
 }
 
 /// `../lib/x.js` seen from `app/pages/y.js`.
@@ -382,13 +399,11 @@ fn every_import_is_a_file() {
         assert_eq!(check_imports(&files).len(), 1, "{line}");
     }
     let good = samples(&[
-        ("app/pages/a.js", "import { b } from \"../lib/b.js\";"),
-        ("app/lib/b.js", "const text = `far from \"there\"`.import;"),
+        ("app/pages/a.js", "import {\n  b,\n} from \"../lib/b.js\";"),
+        ("app/lib/b.js", "html`<p class=\"from\">far from \"there\"</p>`;"),
     ]);
-    assert_eq!(
-        check_imports(&good),
-        ["app/lib/b.js:1: `there` is no file of web/"]
-    );
+    hold(&check_imports(&good));
+    assert_eq!(imports(text(&good["app/pages/a.js"])), [(3, "../lib/b.js")]);
 }
 
 #[test]
@@ -436,19 +451,22 @@ fn vendored_files_are_what_they_say() {
     );
 }
 
+/// As one archive, and file by file as a first visit loads them.
 #[test]
 fn all_of_it_is_small() {
-    let sizes: BTreeMap<String, usize> = web()
-        .into_iter()
-        .map(|(path, bytes)| (path, gzipped(&bytes)))
-        .collect();
-    let whole: usize = sizes.values().sum();
-    println!("web/ is {whole} bytes gzipped");
+    let files = web();
+    let each: usize = files.values().map(|bytes| gzipped(bytes)).sum();
+    let whole = gzipped(&files.into_values().flatten().collect::<Vec<u8>>());
+    println!("web/ is {whole} bytes gzipped, {each} file by file");
     assert!(
         whole < GZIPPED_BYTES_MAX,
-        "{whole} bytes gzipped, at most {GZIPPED_BYTES_MAX}: {sizes:#?}"
+        "{whole} bytes gzipped, at most {GZIPPED_BYTES_MAX}"
     );
-    // Text shrinks, and what is no text does not: the count is of compressed bytes.
+    assert!(
+        each < LOADED_BYTES_MAX,
+        "{each} bytes gzipped file by file, at most {LOADED_BYTES_MAX}"
+    );
+    // The count is of compressed bytes.
     assert!(gzipped(&[b'a'; 10_000]) < 100);
 }
 
