@@ -306,7 +306,10 @@ mod tests {
         let run = json!({"id": "run_1", "state": "cancelled", "reason": "by local"});
         assert_eq!(
             sentences(&run),
-            ["It waits for nothing: run_1 cancelled: by local."]
+            [
+                "It waits for nothing: run_1 cancelled: by local.",
+                "To start its job anew: ductor run rerun run_1"
+            ]
         );
         let run = json!({"id": "run_1", "state": "pending", "steps": []});
         assert_eq!(sentences(&run).len(), 1);

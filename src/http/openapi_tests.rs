@@ -185,7 +185,8 @@ impl Stage {
 fn sample(param: &Param) -> &'static str {
     match (param.name, param.kind) {
         ("offset", _) => "0",
-        ("at", _) | ("from", Kind::Instant) => "2025-11-29T18:00:00Z",
+        ("from", Kind::Integer) => "0",
+        ("at" | "from", _) => "2025-11-29T18:00:00Z",
         ("topics", _) => "runs,slots",
         ("after", _) => "1.0",
         ("expression", _) => "30 2 * * *",

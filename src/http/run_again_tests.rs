@@ -5,7 +5,9 @@ use serde_json::json;
 use super::fixture::Face;
 use crate::domain::workflow::attempt::Outcome;
 
+/// A start a moment after the last one, so that the order of the queue is the order of the calls.
 async fn start(face: &Face, job: &str, body: &str) -> String {
+    face.clock.advance(1);
     let answer = face.post_json(&format!("/jobs/{job}/start"), body).await;
     answer.json()["runId"].as_str().unwrap().to_owned()
 }
@@ -25,7 +27,7 @@ async fn a_retry_takes_the_next_attempt_now() {
     let run = in_back_off(&face).await;
     let path = format!("/api/runs/{run}");
     let before = face.get(&path).await.json();
-    assert_eq!(before["data"]["steps"][0]["retry_at"], "2025-11-29T18:00:01.000Z");
+    assert_eq!(before["data"]["steps"][0]["retry_at"], "2025-11-29T18:00:01.001Z");
     let moved = face
         .send("POST", &format!("{path}:retry"), &[("if-match", "\"1\"")], "")
         .await;
@@ -35,7 +37,7 @@ async fn a_retry_takes_the_next_attempt_now() {
     let expected = json!({"data": {"id": run, "state": "retrying", "attempt": 2}});
     assert_eq!((answer.status, answer.json()), (200, expected.clone()));
     let after = face.get(&path).await.json();
-    assert_eq!(after["data"]["steps"][0]["retry_at"], "2025-11-29T18:00:00.000Z");
+    assert_eq!(after["data"]["steps"][0]["retry_at"], "2025-11-29T18:00:00.001Z");
     let repeated = face.send("POST", &format!("{path}:retry"), &keyed, "").await;
     assert_eq!(repeated.header("idempotency-replayed"), Some("true"));
     assert_eq!(repeated.json(), expected);

@@ -9,6 +9,7 @@ use crate::words::ids::{RunId, TenantId};
 use crate::words::names::StepRef;
 
 async fn start(face: &Face, job: &str, body: &str) -> String {
+    face.clock.advance(1);
     let answer = face.post_json(&format!("/jobs/{job}/start"), body).await;
     answer.json()["runId"].as_str().unwrap().to_owned()
 }
@@ -132,7 +133,7 @@ async fn a_job_that_failed_often_begins_once() {
         (&json!(failed[2]), &json!("pending"))
     );
     let step = &face.get(&format!("/api/runs/{between}")).await.json()["data"]["steps"][0];
-    assert_eq!(step["retry_at"], "2025-11-29T18:00:00.000Z");
+    assert_eq!(step["retry_at"], "2025-11-29T18:00:00.005Z");
     let replayed = face.send("POST", "/api/runs:retry_matching", &keyed, &body).await;
     assert_eq!(replayed.header("idempotency-replayed"), Some("true"));
     assert_eq!(replayed.json()["data"], data);

@@ -9,6 +9,7 @@ use crate::domain::workflow::bulk::{BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
 use crate::domain::workflow::run::Trigger;
 use crate::engine::bulk::{self, Survey, Wisher};
+use crate::engine::changes::cancel;
 use crate::engine::changes::matching::{self, Done, Task};
 use crate::engine::changes::remember::Ticket;
 use crate::engine::changes::retry::{self, Hastened};
@@ -229,7 +230,8 @@ fn a_walk_meets_exactly_what_the_filter_wants() {
         };
         all.push(run_of(&rig.begin_run(&wish).unwrap()));
         if number % 5 == 0 {
-            fail(&rig);
+            let id = all[all.len() - 1];
+            rig.change(move |tx| cancel::run(tx, id, "me"));
         }
         rig.clock().advance(30_000);
     }
@@ -239,11 +241,11 @@ fn a_walk_meets_exactly_what_the_filter_wants() {
         "",
         "job:a",
         "job:a job:c",
-        "state:failed",
+        "state:cancelled",
         "state:pending",
         "state:pending state:running job:b",
         "trigger:schedule",
-        "pool:p state:failed",
+        "pool:p state:cancelled",
         "since:10m",
         "until:10m",
         "since:20m until:10m",

@@ -77,7 +77,7 @@ function Picture({ run, line }) {
       </div></div>
     </div>
     <${Words} run=${run} piece=${piece} all=${all} />
-    ${all.far.map((mark) => html`<p key=${mark.kind} class="small soft row"><${Icon} of="flag" />It ${mark.text} ${relative(mark.at, daemonNow())}, at <${Time} at=${mark.at} ofJob=${zoneOf(run.job)} />.</p>`)}
+    ${all.far.map((mark) => html`<p key=${mark.kind} class="small soft row"><${Icon} of="flag" /><span>${mark.kind === "deadline" ? "It gives up waiting" : capital(mark.text)} ${relative(mark.at, daemonNow())}, at <${Time} at=${mark.at} ofJob=${zoneOf(run.job)} />.</span></p>`)}
     <${Twin} run=${run} all=${all} />
   </div>`;
 }
