@@ -16,7 +16,7 @@ use super::paging::PARAMS;
 use super::{
     config, fires, front, health, job_detail, job_list, jobs, logs, metrics, nodes, once, openapi, overview,
     pauses, retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, timeline,
-    why,
+    week, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
