@@ -185,4 +185,7 @@ pub(super) struct ServeArguments {
     /// pretty or json [env: DUCTOR_LOG_FORMAT].
     #[arg(long, value_name = "FORMAT")]
     pub(super) log_format: Option<String>,
+    /// Read the files of the dashboard from this folder, to work on them; else they are in the binary.
+    #[arg(long, value_name = "DIR")]
+    pub(super) web_dir: Option<PathBuf>,
 }

@@ -403,19 +403,21 @@ async fn start(session: &Session, arguments: &StartArguments) -> Result<Exit, Fa
         return told(session, &answer, &sentence);
     };
     show.note(&sentence);
+    watch(session, &run, arguments.follow).await
+}
+
+/// Waits for the end of a run that has just begun, and shows its output if that is wanted.
+pub(super) async fn watch(session: &Session, run: &str, follow: bool) -> Result<Exit, Failure> {
+    let show = &session.show;
     session.say_when_left(format!("the run goes on; watch it with: ductor run follow {run}"));
-    let watch = if arguments.follow {
-        Watch::Log
-    } else {
-        Watch::Silently
-    };
-    let body = Watcher::of_new_run(session, &run).until_end(watch).await?;
+    let watch = if follow { Watch::Log } else { Watch::Silently };
+    let body = Watcher::of_new_run(session, run).until_end(watch).await?;
     let ended = fields::data(&body.value);
-    if show.json && !arguments.follow {
+    if show.json && !follow {
         show.document(&body.text)?;
     } else if show.json {
         show.json_line(&json!({"type": "end", "run": ended}))?;
-    } else if arguments.follow {
+    } else if follow {
         show.note(&run_view::outcome(ended));
     } else {
         show.data(&format!("{}\n", run_view::outcome(ended)))?;

@@ -30,6 +30,8 @@ mod nodes;
 mod paragraph;
 mod pauses;
 mod run;
+mod run_again;
+mod run_bulk;
 mod run_cancel;
 mod run_view;
 mod runs;

@@ -142,10 +142,13 @@ pub(super) fn waiting_reason(value: &Value) -> Option<String> {
 pub(super) fn reasons(run: &Value, face: &Clockface) -> Vec<String> {
     let state = state_of(run);
     if has_ended(&state) {
-        return vec![format!(
+        let mut sentences = vec![format!(
             "It waits for nothing: {}.",
             outcome(run).trim_end_matches('.')
         )];
+        let anew = || format!("To start its job anew: ductor run rerun {}", id_of(run));
+        sentences.extend((state != "succeeded").then(anew));
+        return sentences;
     }
     let mut sentences = Vec::new();
     for step in fields::list(run, &["steps"]) {
@@ -214,6 +217,7 @@ fn what_helps(run: &Value, reason: &str, pool: Option<&str>) -> String {
             format!(" Who holds the slots, and who is before it: ductor slots show {pool}")
         }
         ("forbid", _) => format!(" Another instance of the job is live; to end it: ductor job stop {job}"),
+        ("retry", _) => format!(" To take it now: ductor run retry {}", id_of(run)),
         ("node", _) => " Which daemons live: ductor node ls".to_owned(),
         (_, _) => String::new(),
     }

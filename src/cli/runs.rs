@@ -1,4 +1,4 @@
-//! `ductor run …`: list, show, why, logs, follow. What ends runs is in `run_cancel`.
+//! `ductor run …`: list, show, why, logs, follow. What ends runs is in `run_cancel`, what begins them in `run_again`.
 
 use std::collections::BTreeSet;
 
@@ -11,6 +11,7 @@ use super::failure::Failure;
 use super::fields;
 use super::filter::{self, Filter};
 use super::follow::{LogReader, Watch, Watcher};
+use super::run_again;
 use super::run_cancel;
 use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
@@ -41,6 +42,12 @@ pub(super) enum RunCommand {
     /// End runs: what waits is withdrawn, what runs gets SIGTERM.
     #[command(after_help = run_cancel::EXAMPLES)]
     Cancel(run_cancel::CancelArguments),
+    /// Take the next attempt of a run now.
+    #[command(after_help = run_again::RETRY_EXAMPLES)]
+    Retry(run_again::RetryArguments),
+    /// Start the job of a run once more, as a new run.
+    #[command(after_help = run_again::RERUN_EXAMPLES)]
+    Rerun(run_again::RerunArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -52,8 +59,9 @@ Examples:
   ductor run ls --where 'job:\"stock sync\"' --limit 5
   ductor run ls --json | jq '.data[].id'
 
-Filters: state, job, trigger, since, until. Of one kind any may match, of
-different kinds all must.";
+Filters: state, job, trigger, pool, since, until, and q: a part of the job's
+name or the beginning of an id. Of one kind any may match, of different kinds
+all must.";
 
 const LOG_EXAMPLES: &str = "\
 Examples:
@@ -118,6 +126,8 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Why(arguments) => why(session, &arguments.id).await,
         RunCommand::Logs(arguments) => logs(session, &arguments).await,
         RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,
+        RunCommand::Retry(arguments) => run_again::retry(session, &arguments).await,
+        RunCommand::Rerun(arguments) => run_again::rerun(session, &arguments).await,
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }
@@ -207,7 +217,7 @@ pub(super) async fn pages(
     let mut runs: Vec<Value> = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let mut query = filter.query.clone();
+        let mut query = filter.query();
         query.push((
             "pagination.page_size",
             (limit - runs.len()).min(PAGE_MAX).to_string(),
@@ -215,13 +225,10 @@ pub(super) async fn pages(
         let is_first = cursor.is_none();
         query.extend(cursor.take().map(|cursor| ("pagination.cursor", cursor)));
         let body = session.client.get(&["api", "runs"], &query).await?;
-        let page = fields::items(&body.value);
-        runs.extend(page.iter().filter(|run| filter.keeps(run)).cloned());
+        runs.extend(fields::items(&body.value).iter().cloned());
         cursor = fields::text(&body.value, &["pagination.next_cursor"]);
-        let is_past = page.last().is_some_and(|run| filter.is_before(run));
-        if cursor.is_none() || is_past || runs.len() >= limit {
-            let is_whole = is_first && filter.is_the_daemons();
-            let text = if is_whole {
+        if cursor.is_none() || runs.len() >= limit {
+            let text = if is_first {
                 body.text
             } else {
                 json!({"data": runs}).to_string()
@@ -261,6 +268,7 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     pairs.extend(reason_of(run).map(|text| ("reason", text)));
     pairs.extend(waiting_reason(run).map(|text| ("waits", text)));
     pairs.push(("trigger", trigger_line(run, show)));
+    pairs.extend(fields::text(run, &["rerun_of"]).map(|of| ("repeats", of)));
     pairs.push((
         "created",
         show.instant_and_distance(fields::instant(run, &["created_at"])),

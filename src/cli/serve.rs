@@ -1,6 +1,7 @@
 //! `ductor serve`: opens, listens, works until a signal, drains, closes.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -13,6 +14,7 @@ use super::configuration::{self, Loaded};
 use super::exit::Exit;
 use crate::config::LogFormat;
 use crate::daemon::{self, Daemon, Drained, OpenError, ReloadError, Reloader};
+use crate::dashboard::WebFiles;
 use crate::engine::core::Engine;
 
 /// Runs the daemon to its end.
@@ -34,6 +36,13 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
         );
         return Exit::Usage;
     }
+    let web_files = match web_files(arguments.web_dir.as_deref()) {
+        Ok(web_files) => web_files,
+        Err(text) => {
+            eprint(&text);
+            return Exit::Usage;
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -45,7 +54,7 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
             return Exit::Negative;
         }
     };
-    let exit = runtime.block_on(work(loaded, set_level));
+    let exit = runtime.block_on(work(loaded, set_level, web_files));
     // A disk that hangs must not keep the process alive.
     runtime.shutdown_timeout(Duration::from_secs(1));
     exit
@@ -53,6 +62,18 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
 
 fn eprint(text: &str) {
     anstream::eprint!("{text}");
+}
+
+/// The dashboard of the binary, or of a folder that has a page in it.
+fn web_files(folder: Option<&Path>) -> Result<WebFiles, String> {
+    let web_files = WebFiles::new(folder.map(Path::to_owned));
+    match folder {
+        Some(folder) if web_files.get("index.html").is_none() => Err(format!(
+            "error: --web-dir {} has no index.html that can be read; name the folder `web` of the sources, or leave it out\n",
+            folder.display()
+        )),
+        Some(_) | None => Ok(web_files),
+    }
 }
 
 /// Sets another level while the daemon runs.
@@ -112,7 +133,7 @@ fn exit_of(error: &OpenError) -> Exit {
     }
 }
 
-async fn work(loaded: Loaded, set_level: SetLevel) -> Exit {
+async fn work(loaded: Loaded, set_level: SetLevel, web_files: WebFiles) -> Exit {
     // First of all: a signal that comes early waits, and does not end us.
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -143,7 +164,8 @@ async fn work(loaded: Loaded, set_level: SetLevel) -> Exit {
     let stop = CancellationToken::new();
     let loops = daemon.start(&reloader);
     let address = listener.local_addr().unwrap_or(listen);
-    let app = crate::http::App::new(&daemon.engine, loops.unreadable(), &reloader, address);
+    let app =
+        crate::http::App::new(&daemon.engine, loops.unreadable(), &reloader, address).with_web(web_files);
     let web = tokio::spawn(crate::http::serve(listener, app.clone(), stop.clone()));
     announce(&loaded, &daemon, address);
     tokio::spawn(follow_level(reloader.clone(), set_level));

@@ -8,7 +8,7 @@ use super::changes::claim::Passed;
 use super::changes::maintain::Rules;
 use super::changes::pause;
 use super::changes::remember::{self, Answer, Asked, Ticket, Told};
-use super::changes::retry;
+use super::changes::retry::{self, Hastened};
 use super::changes::start::{self, Start, Started};
 use super::core::Engine;
 use super::runner::{self, Quick};
@@ -34,6 +34,18 @@ pub struct ManualStart {
     pub entry: EntryId,
     /// Failed attempts are followed by others, by the job's own rules.
     pub retries: bool,
+    /// The run that this one repeats.
+    pub rerun_of: Option<RunId>,
+}
+
+impl ManualStart {
+    fn trigger(&self) -> Trigger {
+        let principal = self.principal.clone();
+        match self.rerun_of {
+            None => Trigger::Manual { principal },
+            Some(of) => Trigger::Rerun { principal, of },
+        }
+    }
 }
 
 /// Starts a job.
@@ -52,11 +64,9 @@ pub async fn start_job(
         .map(|demand| demand.slot_pool.to_string());
     let name = wish.name.clone();
     let start = Start {
+        trigger: wish.trigger(),
         name: wish.name,
         job: wish.job,
-        trigger: Trigger::Manual {
-            principal: wish.principal,
-        },
         node: Some(engine.node.clone()),
         run: wish.run,
         entry: wish.entry,
@@ -133,6 +143,20 @@ pub async fn cancel_run(
     }
     engine.wake.notify_one();
     Ok(cancelled)
+}
+
+/// Gives a run that waits for its next attempt this attempt now.
+pub async fn retry_run(
+    engine: &Engine,
+    id: RunId,
+    mut asked: Asked<Hastened>,
+) -> Result<Told<Hastened>, ChangeError> {
+    let told = engine
+        .store
+        .change("retry run", move |tx| asked.once(tx, |tx| retry::hasten(tx, id)))
+        .await?;
+    engine.wake_follow_ups.notify_one();
+    Ok(told)
 }
 
 /// Stops all instances of a job.

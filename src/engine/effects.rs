@@ -246,7 +246,7 @@ fn context_of(job: &BookJob, effect: &Effect, base_url: Option<&str>) -> Context
     Context {
         url: base_url
             .zip(effect.run)
-            .map(|(base, run)| format!("{base}/api/runs/{run}")),
+            .map(|(base, run)| format!("{base}/ui/runs/{run}")),
         command,
         schedule: job
             .schedule

@@ -3,9 +3,11 @@
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
 //! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
-//! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for.
+//! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for, `bulk` what they ask for
+//! all runs that match.
 
 pub mod book;
+pub mod bulk;
 pub mod changes;
 pub mod core;
 pub mod desk;

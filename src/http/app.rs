@@ -14,6 +14,7 @@ use super::origin::Origins;
 use super::status;
 use crate::config::Config;
 use crate::daemon::{Pulse, Reloader};
+use crate::dashboard::WebFiles;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
 use crate::words::time::Millis;
@@ -32,6 +33,7 @@ pub struct App {
     pub(super) reloader: Reloader,
     pub(super) origins: Arc<Mutex<(Arc<Config>, Arc<Origins>)>>,
     pub(super) address: SocketAddr,
+    pub(super) web: WebFiles,
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
     pub(super) endings: Endings,
@@ -52,6 +54,7 @@ impl App {
             reloader: reloader.clone(),
             origins: Arc::new(Mutex::new((config, origins))),
             address,
+            web: WebFiles::default(),
             health: Health::default(),
             heads: HeadMemory::default(),
             endings: Endings::default(),
@@ -60,6 +63,12 @@ impl App {
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }
+    }
+
+    /// The dashboard from a folder instead of the binary.
+    #[must_use]
+    pub fn with_web(self, web: WebFiles) -> App {
+        App { web, ..self }
     }
 
     /// How the daemon is, for its supervisor: scheduler and store answer, and a sentence.

@@ -74,16 +74,19 @@ pub(super) struct Face {
 }
 
 /// Jobs: `a` and `b` in the slot pool `p` (1 slot, 3 waiting); `free`, which forbids a second instance; `off`, disabled;
-/// `lost` in a slot pool that does not exist; `timed`, which fires each hour; and the slot pool `q`, in which `c` waits.
+/// `lost` in a slot pool that does not exist; `timed`, which fires each hour; and the slot pool `q`, in which `c` waits, which has
+/// two retries where they are asked for.
 fn definitions() -> Vec<Definition> {
     let mut free = sample("free", None);
     free.concurrency = ConcurrencyPolicy::Forbid;
+    let mut again = sample("c", Some("q"));
+    again.policy.retry.retries_max = Some(2);
     let mut off = sample("off", None);
     off.enabled = false;
     vec![
         sample("a", Some("p")),
         sample("b", Some("p")),
-        sample("c", Some("q")),
+        again,
         free,
         off,
         sample("lost", Some("nowhere")),

@@ -76,6 +76,51 @@ async fn no_route_answers_a_foreign_page() {
     }
 }
 
+/// What `fetch` of one of our own pages sends with a change.
+#[tokio::test(flavor = "multi_thread")]
+async fn our_own_page_may_change_everything() {
+    let own = format!("http://{ADDRESS}");
+    let changes = routes().into_iter().filter(|(_, method)| method != "GET");
+    let changes: Vec<(String, String)> = changes.collect();
+    assert!(changes.len() >= 14, "{changes:?}");
+    for (number, (pattern, method)) in changes.iter().enumerate() {
+        let face = Face::new().await;
+        let key = format!("click-{number}");
+        let headers = [
+            ("origin", own.as_str()),
+            ("sec-fetch-site", "same-origin"),
+            ("sec-fetch-mode", "cors"),
+            ("sec-fetch-dest", "empty"),
+            ("content-type", "application/json"),
+            ("idempotency-key", key.as_str()),
+        ];
+        let path = filled(pattern);
+        let answer = face.send(method, &path, &headers, "{}").await;
+        assert!(
+            ![401, 403, 405, 415, 421].contains(&answer.status),
+            "{method} {path}: {}",
+            answer.text
+        );
+        assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+    }
+    let face = Face::new().await;
+    let paused = |body: &'static str| {
+        let headers = [
+            ("origin", own.as_str()),
+            ("sec-fetch-site", "same-origin"),
+            ("content-type", "application/json"),
+            ("idempotency-key", "pause"),
+        ];
+        let face = &face;
+        async move { face.send("POST", "/jobs/a/pause", &headers, body).await }
+    };
+    let body = "{\"durationSeconds\": 600, \"note\": \"the disk is full\"}";
+    let answer = paused(body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+    assert_eq!(answer.json()["paused"]["note"], "the disk is full");
+    assert_eq!(paused(body).await.header("idempotency-replayed"), Some("true"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_the_router_are_problem_documents() {
     let face = Face::new().await;

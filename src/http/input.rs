@@ -103,12 +103,16 @@ pub(super) fn no_fields(body: &[u8]) -> Result<(), Problem> {
 
 /// A fault of a field of the body.
 pub(super) fn fault(field: &str, code: &'static str, detail: &str) -> FieldFault {
-    let escaped = field.replace('~', "~0").replace('/', "~1");
     FieldFault {
-        pointer: format!("/{escaped}"),
+        pointer: format!("/{}", escaped(field)),
         code,
         detail: detail.to_owned(),
     }
+}
+
+/// A name as one part of a pointer (RFC 6901).
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn names(known: &[impl AsRef<str>]) -> Vec<&str> {

@@ -2,8 +2,8 @@
 //!
 //! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
 //! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
-//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. Not here: the pages of the
-//! dashboard, keys and scopes.
+//! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. The dashboard is one page with its
+//! files (`pages`). Not here: keys and scopes.
 
 mod app;
 mod calendar;
@@ -19,6 +19,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod log_search;
 mod logs;
 mod metrics;
 mod nodes;
@@ -27,11 +28,14 @@ mod openapi;
 mod operation;
 mod origin;
 mod overview;
+mod pages;
 mod paging;
 mod param;
 mod pauses;
 mod retries;
 mod router;
+mod run_again;
+mod run_bulk;
 mod run_list;
 mod runs;
 mod schedules;
@@ -58,6 +62,8 @@ mod front_tests;
 #[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
+mod log_tests;
+#[cfg(test)]
 mod metrics_tests;
 #[cfg(test)]
 mod once_tests;
@@ -65,6 +71,14 @@ mod once_tests;
 mod openapi_tests;
 #[cfg(test)]
 mod overview_tests;
+#[cfg(test)]
+mod pages_tests;
+#[cfg(test)]
+mod run_again_tests;
+#[cfg(test)]
+mod run_bulk_tests;
+#[cfg(test)]
+mod run_list_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -15,10 +15,10 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::app::{App, PRINCIPAL};
-use super::error::Problem;
+use super::error::{FieldFault, Problem};
 use super::input;
 use super::param::{Kind, Param};
 use super::version::Expected;
@@ -187,9 +187,23 @@ impl<S: Sync> FromRequestParts<S> for Once {
 }
 
 impl Once {
+    /// What the request is remembered by.
+    pub(super) fn ticket(&self) -> Option<Ticket> {
+        self.ticket
+    }
+
     /// Takes `expected_version` of the body, the other way to say `If-Match`; 0 expects nothing.
-    pub(super) fn expecting(mut self, body: &[u8]) -> Result<Once, Problem> {
-        let (fields, mut faults) = input::object(body, &FIELDS)?;
+    pub(super) fn expecting(self, body: &[u8]) -> Result<Once, Problem> {
+        let (fields, faults) = input::object(body, &FIELDS)?;
+        self.expecting_among(&fields, faults)
+    }
+
+    /// The same where the body has other fields too, whose faults are known by now.
+    pub(super) fn expecting_among(
+        mut self,
+        fields: &Map<String, Value>,
+        mut faults: Vec<FieldFault>,
+    ) -> Result<Once, Problem> {
         let number = fields.get("expected_version").map(Value::as_u64);
         if number == Some(None) {
             faults.push(input::fault(

@@ -199,6 +199,11 @@ fn schema_of(kind: Kind) -> Value {
         Kind::Integer => json!({"type": "integer"}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Instant => json!({"type": "string", "format": "date-time"}),
+        Kind::Moment => json!({"type": "string", "examples": ["1h", "2025-11-29T18:00:00Z"]}),
+        Kind::Filter => json!({"type": "string", "examples": ["state:failed job:export since:1h"]}),
+        Kind::Matching => {
+            json!({"oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": true}]})
+        }
         Kind::OneOf(words) => json!({"type": "string", "enum": words}),
     }
 }

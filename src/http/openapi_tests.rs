@@ -94,6 +94,7 @@ struct Stage {
     face: Face,
     ended: String,
     waiting: String,
+    retrying: String,
     entry: String,
 }
 
@@ -110,12 +111,19 @@ async fn stage() -> Stage {
     let timed = JobName::new("timed").unwrap();
     face.change(move |tx| Ok(start::skip(tx, &timed, BEGIN, "", "pool_full")?))
         .await;
+    let again = face
+        .post_json("/jobs/c/start", "{\"retries\": true}")
+        .await
+        .json();
+    let failing = face.pass(1).await.remove(0);
+    face.complete(&failing, Outcome::Failed).await;
     let last = face.post("/jobs/a/start").await.json();
     let text = |name: &str| last[name].as_str().unwrap().to_owned();
     let ended = first.run.id.to_string();
     Stage {
         ended,
         waiting: text("runId"),
+        retrying: again["runId"].as_str().unwrap().to_owned(),
         entry: text("queueId"),
         face,
     }
@@ -123,10 +131,10 @@ async fn stage() -> Stage {
 
 impl Stage {
     fn filled(&self, operation: &Operation) -> String {
-        let run = if operation.method == "post" {
-            &self.waiting
-        } else {
-            &self.ended
+        let run = match operation.method {
+            _ if operation.id == "retryRun" => &self.retrying,
+            "post" => &self.waiting,
+            _ => &self.ended,
         };
         let is_of_schedule = ["/api/schedules", "/jobs/{job}/fires", "/jobs/{job}/why"]
             .iter()
@@ -155,7 +163,14 @@ impl Stage {
         query.extend((!more.is_empty()).then(|| more.to_owned()));
         let path = format!("{}?{}", self.filled(operation), query.join("&"));
         let fields = operation.fields.iter().filter(|field| field.required);
-        let fields = fields.map(|field| (field.name.to_owned(), Value::from(sample(field))));
+        let value = |field: &Param| {
+            if matches!(field.kind, Kind::Flag) {
+                Value::Bool(true)
+            } else {
+                Value::from(sample(field))
+            }
+        };
+        let fields = fields.map(|field| (field.name.to_owned(), value(field)));
         let body = Value::from(fields.collect::<Map<_, _>>()).to_string();
         let method = operation.method.to_ascii_uppercase();
         let (headers, body) = match operation.method {
@@ -170,13 +185,16 @@ impl Stage {
 fn sample(param: &Param) -> &'static str {
     match (param.name, param.kind) {
         ("offset", _) => "0",
-        ("at" | "from", _) => "2025-11-29T18:00:00Z",
+        ("at", _) | ("from", Kind::Instant) => "2025-11-29T18:00:00Z",
         ("topics", _) => "runs,slots",
         ("after", _) => "1.0",
         ("expression", _) => "30 2 * * *",
         ("pagination.cursor", _) => "",
         (_, Kind::Integer) => "1",
         (_, Kind::Flag) => "true",
+        (_, Kind::Matching) => "job:nobody",
+        (_, Kind::Moment) => "1h",
+        (_, Kind::Filter) => "state:pending%20since:1h",
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",
         (_, Kind::OneOf(words)) => words[0],
         (_, Kind::Zone) => "Europe/London",

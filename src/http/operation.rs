@@ -85,6 +85,12 @@ impl Operation {
         self.answers(200, "application/json", shape)
     }
 
+    /// Status 201 with a JSON body and a `Location`.
+    #[must_use]
+    pub(super) fn creates(self, shape: Shape) -> Operation {
+        self.answers(201, "application/json", shape)
+    }
+
     /// Status 202 with a JSON body and a `Location`.
     #[must_use]
     pub(super) fn accepts(self, shape: Shape) -> Operation {

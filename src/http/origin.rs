@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use axum::http::{HeaderMap, Method, Uri, header};
 
+use super::pages;
 use crate::config::ServerConfig;
 
 /// Why a request is turned away before it is routed.
@@ -24,9 +25,6 @@ pub(super) struct Origins {
     public_origin: Option<String>,
     allowed: Vec<String>,
 }
-
-/// Pages that a link on another site may lead to.
-const PAGES: &[&str] = &["/"];
 
 impl Origins {
     /// From what is listened on and what the configuration adds.
@@ -135,7 +133,7 @@ fn is_welcome_fetch(method: &Method, uri: &Uri, headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     match text("sec-fetch-site") {
         Some("cross-site" | "same-site") => {
-            method == Method::GET && text("sec-fetch-mode") == Some("navigate") && PAGES.contains(&uri.path())
+            method == Method::GET && text("sec-fetch-mode") == Some("navigate") && pages::is_page(uri.path())
         }
         Some(_) | None => true,
     }

@@ -47,6 +47,11 @@ pub(super) struct Pagination {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub(super) next_cursor: Option<String>,
+    /// So many rows were looked at that the page ends early: what was created since then (or, oldest first, before then)
+    /// has been looked through. There may be more behind it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(super) scanned_to: Option<String>,
 }
 
 /// Which page is asked for.
@@ -137,7 +142,10 @@ impl Paging {
         let next_cursor = more_after.map(|key| hex(key) + &hex(&self.mark));
         Page {
             data,
-            pagination: Pagination { next_cursor },
+            pagination: Pagination {
+                next_cursor,
+                scanned_to: None,
+            },
         }
     }
 }

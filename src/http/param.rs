@@ -13,6 +13,12 @@ pub(super) enum Kind {
     Zone,
     /// An RFC 3339 instant.
     Instant,
+    /// An RFC 3339 instant, or a length of time before now.
+    Moment,
+    /// Terms like `state:failed since:1h`.
+    Filter,
+    /// The same, or an object of filters.
+    Matching,
     /// One of these words.
     OneOf(&'static [&'static str]),
 }

@@ -6,6 +6,7 @@
 use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::get;
 
 use super::app::App;
 use super::error::Problem;
@@ -14,9 +15,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_detail, job_list, jobs, logs, metrics, nodes, once, openapi, overview,
-    pauses, retries, run_list, runs, schedules, slots, start, status, store_check, stream, tail, timeline,
-    week, why,
+    config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once,
+    openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start,
+    status, store_check, stream, tail, timeline, week, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -97,16 +98,26 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(plain::<slots::CancelledEntry>);
         get "/api/runs", run_list::list, listRuns, "run:read", "Runs by pages, newest first.",
             query(&run_list::FILTERS), query(&PARAMS), shows(page_of::<run_list::Listed>);
+        post "/api/runs:cancel_matching", run_bulk::cancel, cancelMatchingRuns, "run:write", "Cancels all runs that match, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
+        post "/api/runs:retry_matching", run_bulk::retry, retryMatchingRuns, "run:write", "Tries all runs that match again, or says which.",
+            fields(&run_bulk::FIELDS), shows(data::<run_bulk::BulkAnswer>);
         get "/api/runs/{run}", runs::show, showRun, "run:read", "One run with its steps and attempts, and why it waits.",
             shows(data::<runs::RunDetail>), versioned();
         get "/api/runs/{run}/timeline", timeline::show, showTimeline, "run:read", "The life of a run: waits, attempts, back-off.",
             shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
+        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now.",
+            fields(&once::FIELDS), shows(data::<run_again::RetriedRun>), versioned();
+        post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
+            fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
             query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
+        get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/search", log_search::search, searchLog, "run:read",
+            "Where a text stands in a log.", query(&log_search::QUERY), shows(data::<log_search::LogSearch>);
     }
 }
 
@@ -141,6 +152,10 @@ fn the_daemon(page: Page) -> Page {
 pub fn router(app: App) -> Router {
     let routes = page()
         .router
+        .route("/", get(pages::page))
+        .route("/ui", get(pages::page))
+        .route("/ui/{*page}", get(pages::page))
+        .route("/web/{*file}", get(pages::file))
         .route_layer(from_fn(front::note_route))
         .fallback(async || Problem::not_found("there is nothing at this path"))
         .method_not_allowed_fallback(async || {

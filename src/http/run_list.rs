@@ -11,31 +11,41 @@ use super::error::Problem;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
 use super::runs::{self, RunView, Waiting};
+use crate::domain::workflow::filter::{KEYS, RunFilter, STATES, TRIGGERS, time_before};
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
-use crate::store::keys::Key;
-use crate::store::tables::{JOB_RUNS, RUNS};
+use crate::store::run_walk::{Met, RunWalk};
 use crate::store::{ReadTx, Rows, StoreError};
-use crate::words::ids::{RunId, TenantId};
-use crate::words::names::JobName;
+use crate::words::ids::RunId;
+use crate::words::limits;
 use crate::words::time::Millis;
 
-const TENANT: TenantId = TenantId::DEFAULT;
-/// Rows looked at for one page: a filter that matches nothing must not walk the whole table.
-const SCANNED_MAX: usize = 5_000;
-const STATES: &[&str] = &[
-    "pending",
-    "running",
-    "succeeded",
-    "failed",
-    "cancelled",
-    "skipped",
-];
-
 /// The filters of this list.
-pub(super) const FILTERS: [Param; 2] = [
+pub(super) const FILTERS: [Param; 8] = [
     Param::filter("job", Kind::Text, "Runs of this job."),
-    Param::filter("state", Kind::OneOf(STATES), "Runs in this state."),
+    Param::filter("state", Kind::OneOf(&STATES), "Runs in this state."),
+    Param::filter("trigger", Kind::OneOf(&TRIGGERS), "Runs that were begun by this."),
+    Param::filter(
+        "pool",
+        Kind::Text,
+        "Runs whose definition takes its slots from this slot pool.",
+    ),
+    Param::query(
+        "since",
+        Kind::Moment,
+        "Runs created then or later: an RFC 3339 instant, or a length before now like `1h`.",
+    ),
+    Param::query("until", Kind::Moment, "Runs created before that."),
+    Param::filter(
+        "q",
+        Kind::Text,
+        "Runs whose job has this in its name, or whose id begins so; of a text like `run_01kb7` only ids are looked at.",
+    ),
+    Param::query(
+        "where",
+        Kind::Filter,
+        "The same as one text, like `state:failed job:export since:1h`.",
+    ),
 ];
 
 /// A run that cannot be read is listed as such and hides no other.
@@ -46,55 +56,59 @@ pub(super) enum Listed {
     Unreadable { id: String, state: &'static str },
 }
 
-/// A run, and why it waits.
+/// A run, and what a row of a list needs beside it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ListedRun {
     #[serde(flatten)]
     run: RunView,
+    /// The number of its newest attempt, or of the one that it waits for.
+    attempt: u32,
+    /// From its first start to its end; null until it has ended, and when it never started.
+    duration_ms: Option<u64>,
+    /// The due moment it stands for; null for a start by hand.
+    scheduled_at: Option<String>,
+    /// The slot pool of its definition.
+    pool: Option<String>,
     waiting_reason: Option<Waiting>,
 }
 
+/// Which runs are asked for, and which page of them.
 #[derive(Debug, Clone)]
-struct Filter {
-    jobs: Vec<JobName>,
-    states: Vec<String>,
+struct Asked {
+    filter: RunFilter,
     paging: Paging,
 }
 
-impl Filter {
-    fn of(pairs: &[(String, String)]) -> Result<Filter, Problem> {
-        let (names, states) = (paging::values(pairs, "job"), paging::values(pairs, "state"));
-        let jobs = names
-            .iter()
-            .map(|name| JobName::new(name))
-            .collect::<Result<_, _>>();
-        let jobs = jobs.map_err(|error| Problem::unreadable(format!("`job`: {error}")))?;
-        if states.iter().any(|state| !STATES.contains(&state.as_str())) {
-            let words = STATES.join(", ");
-            return Err(Problem::unreadable(format!("`state` must be one of {words}")));
+impl Asked {
+    fn of(pairs: &[(String, String)], now: Millis) -> Result<Asked, Problem> {
+        let time = |text: &str| time_before(text, now);
+        let mut filter = RunFilter::default();
+        // A cursor belongs to what was written: an hour ago is another instant on the next page.
+        let mut written: Vec<(&str, String)> = Vec::new();
+        for key in KEYS.into_iter().chain(["where"]) {
+            for value in paging::values(pairs, key) {
+                let added = if key == "where" {
+                    filter.read_more(&value, &time)
+                } else {
+                    filter.add(key, &value, &time)
+                };
+                added.map_err(|error| Problem::unreadable(format!("`{key}`: {error}")))?;
+                written.push((key, value));
+            }
         }
-        let filter = names.into_iter().map(|name| ("job", name));
-        let filter: Vec<_> = filter
-            .chain(states.iter().map(|state| ("state", state.clone())))
-            .collect();
-        Ok(Filter {
-            jobs,
-            paging: Paging::of(pairs, "runs", &filter, false)?,
-            states,
+        Ok(Asked {
+            filter,
+            paging: Paging::of(pairs, "runs", &written, false)?,
         })
-    }
-
-    fn matches(&self, run: &Run) -> bool {
-        let job = self.jobs.is_empty() || self.jobs.contains(&run.definition);
-        job && (self.states.is_empty() || self.states.iter().any(|state| state == run.state.word()))
     }
 }
 
 /// Runs by pages.
 pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<Listed>>, Problem> {
+    let now = app.engine.now().wall;
     let pairs = paging::query(&uri, &FILTERS)?;
-    let filter = Filter::of(&pairs)?;
-    let after = match &filter.paging.after {
+    let asked = Asked::of(&pairs, now)?;
+    let after = match &asked.paging.after {
         None => None,
         Some(key) => {
             let id = <[u8; 16]>::try_from(key.as_slice());
@@ -103,85 +117,80 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<L
             })?))
         }
     };
-    let (book, now) = (app.engine.book(), app.engine.now().wall);
-    let read = move |tx: &mut ReadTx| page(tx, (&book, now), &filter, after);
+    let book = app.engine.book();
+    let read = move |tx: &mut ReadTx| page(tx, (&book, now), &asked, after);
     Ok(Json(app.engine.read(read).await?))
 }
 
 fn page(
     rows: &mut impl Rows,
     (book, now): (&Book, Millis),
-    filter: &Filter,
-    mut after: Option<RunId>,
+    asked: &Asked,
+    after: Option<RunId>,
 ) -> Result<Page<Listed>, StoreError> {
-    let paging = &filter.paging;
+    let paging = &asked.paging;
+    let mut walk = RunWalk::begin(rows, &asked.filter, paging.ascending, after)?;
     let mut data = Vec::new();
-    let mut scanned = 0;
-    loop {
-        let chunk = chunk(rows, filter, after)?;
-        let is_last = chunk.len() <= paging.size;
-        for (id, run) in chunk {
-            if data.len() == paging.size || scanned == SCANNED_MAX {
-                return Ok(paging.page(data, after.as_ref().map(|last| &last.0[..])));
+    let mut last: Option<(RunId, Option<Millis>)> = None;
+    for scanned in 0.. {
+        if scanned == limits::PAGE_SCAN_MAX {
+            let (id, at) = last.expect("rows were looked at");
+            let mut page = paging.page(data, Some(&id.0));
+            page.pagination.scanned_to = at.map(|at| at.to_string());
+            return Ok(page);
+        }
+        let Some((id, met)) = walk.next(rows)? else { break };
+        if data.len() == paging.size && !matches!(met, Met::Other(_)) {
+            return Ok(paging.page(data, last.as_ref().map(|(id, _)| &id.0[..])));
+        }
+        let at = match met {
+            Met::Wanted(run) => {
+                data.push(listed(rows, &mut walk, &run, (book, now))?);
+                Some(run.created_at)
             }
-            scanned += 1;
-            after = Some(id);
-            match run {
-                Some(run) if filter.matches(&run) => data.push(Listed::Run(Box::new(ListedRun {
-                    run: RunView::of(&run),
-                    // One damaged row does not hide the list.
-                    waiting_reason: runs::waiting_of(rows, book, &run, now).unwrap_or_default(),
-                }))),
-                None if filter.states.is_empty() => {
+            Met::Other(at) => Some(at),
+            Met::Unreadable => {
+                // Whether it would be wanted nobody knows, unless all of its job are.
+                if asks_only_for_jobs(&asked.filter) {
                     data.push(Listed::Unreadable {
                         id: id.to_string(),
                         state: "unreadable",
                     });
                 }
-                Some(_) | None => {}
+                last.and_then(|(_, at)| at)
             }
-        }
-        if is_last {
-            return Ok(paging.page(data, None));
-        }
+        };
+        last = Some((id, at));
     }
+    Ok(paging.page(data, None))
 }
 
-/// The next runs in the order of the list; `None` for one that cannot be read. Runs of one job are read through its own
-/// index, of several out of all.
-fn chunk(
+fn asks_only_for_jobs(filter: &RunFilter) -> bool {
+    let others = RunFilter {
+        jobs: std::collections::BTreeSet::new(),
+        ..filter.clone()
+    };
+    others.is_empty()
+}
+
+fn listed(
     rows: &mut impl Rows,
-    filter: &Filter,
-    after: Option<RunId>,
-) -> Result<Vec<(RunId, Option<Run>)>, StoreError> {
-    let (limit, ascending) = (filter.paging.size + 1, filter.paging.ascending);
-    let [job] = filter.jobs.as_slice() else {
-        let after = after.map(|id| (TENANT, id).encode());
-        let found = if ascending {
-            rows.scan_each(&RUNS, &(TENANT,), after.as_deref(), limit)?
-        } else {
-            rows.scan_each_back(&RUNS, &(TENANT,), after.as_deref(), limit)?
-        };
-        let listed = found.into_iter().filter_map(|each| match each.row {
-            Ok(((_, id), run)) => Some((id, Some(run))),
-            Err(_) => <(TenantId, RunId)>::decode(&each.key).map(|(_, id)| (id, None)),
-        });
-        return Ok(listed.collect());
+    walk: &mut RunWalk,
+    run: &Run,
+    (book, now): (&Book, Millis),
+) -> Result<Listed, StoreError> {
+    // One damaged row does not hide the list.
+    let (attempt, waiting_reason) = match runs::standing_of(rows, book, run, now) {
+        Err(error) if !error.is_row_fault() => return Err(error),
+        standing => standing.unwrap_or((1, None)),
     };
-    let after = after.map(|id| (TENANT, job.clone(), id));
-    let prefix = (TENANT, job.clone());
-    let found = if ascending {
-        rows.scan(&JOB_RUNS, &prefix, after.as_ref(), limit)?
-    } else {
-        rows.scan_back(&JOB_RUNS, &prefix, after.as_ref(), limit)?
-    };
-    let mut listed = Vec::with_capacity(found.len());
-    for ((_, _, id), _) in found {
-        match rows.get(&RUNS, &(TENANT, id)) {
-            Ok(run) => listed.push((id, run)),
-            Err(error) if error.is_row_fault() => listed.push((id, None)),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(listed)
+    let ends = run.state.started_at().zip(run.state.ended_at());
+    Ok(Listed::Run(Box::new(ListedRun {
+        run: RunView::of(run),
+        attempt,
+        duration_ms: ends.map(|(started, ended)| ended.since(started)),
+        scheduled_at: run.trigger.scheduled_at().map(|at| at.to_string()),
+        pool: walk.slot_pool_of(rows, run)?.map(|name| name.to_string()),
+        waiting_reason,
+    })))
 }

@@ -44,6 +44,8 @@ pub(super) struct RunView {
     state: &'static str,
     reason: Option<String>,
     trigger: TriggerView,
+    /// The run that this one repeats.
+    rerun_of: Option<String>,
     node: Option<String>,
     created_at: String,
     started_at: Option<String>,
@@ -77,11 +79,12 @@ impl RunView {
             version: run.version,
             state: run.state.word(),
             reason: run.state.reason().map(str::to_owned),
+            rerun_of: run.trigger.rerun_of().map(|of| of.to_string()),
             trigger: match &run.trigger {
                 Trigger::Schedule { instant } => TriggerView::Schedule {
                     scheduled_at: instant.to_string(),
                 },
-                Trigger::Manual { principal } => TriggerView::Manual {
+                Trigger::Manual { principal } | Trigger::Rerun { principal, .. } => TriggerView::Manual {
                     principal: principal.clone(),
                 },
                 Trigger::CatchUp { instant } => TriggerView::CatchUp {
@@ -371,22 +374,22 @@ fn live_view(rows: &mut impl Rows, live: &LiveAttempt) -> Result<LiveView, Store
     })
 }
 
-/// Why a run waits, without its place in the queue: what a list can afford for each of its rows.
-pub(super) fn waiting_of(
+/// The newest attempt of a run, and why it waits, without its place in the queue: what a list can afford for each of its
+/// rows.
+pub(super) fn standing_of(
     rows: &mut impl Rows,
     book: &Book,
     run: &Run,
     now: Millis,
-) -> Result<Option<Waiting>, StoreError> {
-    if run.state.is_terminal() {
-        return Ok(None);
-    }
+) -> Result<(u32, Option<Waiting>), StoreError> {
+    let mut standing = (1, None);
     for (_, state) in rows.scan(&STEPS, &(TENANT, run.id), None, limits::PAGE_MAX)? {
-        if let Some(reason) = waiting(rows, book, run.id, &state, (now, false))? {
-            return Ok(Some(reason));
+        standing.0 = standing.0.max(state.attempt);
+        if standing.1.is_none() && !run.state.is_terminal() {
+            standing.1 = waiting(rows, book, run.id, &state, (now, false))?;
         }
     }
-    Ok(None)
+    Ok(standing)
 }
 
 pub(super) fn waiting(

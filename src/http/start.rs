@@ -5,17 +5,17 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
-use super::error::Problem;
+use super::error::{FieldFault, Problem};
 use super::input;
 use super::jobs::{self, Known};
 use super::once::{self, Once};
 use super::param::{Kind, Param};
 use crate::domain::slots::admission::SlotRefusal;
-use crate::engine::changes::remember::Answer;
+use crate::engine::changes::remember::{Answer, Asked};
 use crate::engine::changes::start::Started;
 use crate::engine::desk::{self, ManualStart};
 use crate::words::ids::{EntryId, RunId};
@@ -63,32 +63,50 @@ pub(super) async fn start(
 
 async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Response, Problem> {
     let known = jobs::find(&app.engine.book(), name)?;
+    let retries = wants_retries(body)?;
+    let for_answer = known.clone();
+    let asked = once.ask(move |_, started: &Started| Ok(answer(&for_answer, started)));
+    let wish = Wish {
+        known,
+        retries,
+        rerun_of: None,
+    };
+    hand_in(app, wish, asked).await
+}
+
+/// A start by hand, as a face wants it.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) known: Known,
+    pub(super) retries: bool,
+    pub(super) rerun_of: Option<RunId>,
+}
+
+/// Starts, or says why not.
+pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Result<Response, Problem> {
+    let name = wish.known.name.clone();
     if app.engine.is_stopping() {
         return Err(Problem::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "ductor is stopping and starts nothing; try again when it is back",
         ));
     }
-    let retries = wants_retries(body)?;
-    if !known.job.definition.enabled {
+    if !wish.known.job.definition.enabled {
         return Err(Problem::forbidden_by_state(format!("job '{name}' is disabled")));
     }
     let wish = ManualStart {
-        name: known.name.clone(),
-        job: known.job.clone(),
+        name: wish.known.name,
+        job: wish.known.job,
         principal: PRINCIPAL.to_owned(),
         run: RunId::fresh(),
         entry: EntryId::random(),
-        retries,
+        retries: wish.retries,
+        rerun_of: wish.rerun_of,
     };
-    let asked = once.ask(move |_, started: &Started| Ok(answer(&known, started)));
     let told = desk::start_job(&app.engine, wish, asked).await?;
-    once::respond(told, |started| match started {
-        Started::Refused(refusal) => refused(&refusal),
-        Started::StillRunning => {
-            let sentence = format!("job '{name}' is still running and its concurrencyPolicy is Forbid");
-            Problem::forbidden_by_state(sentence)
-        }
+    once::respond(told, |started| match &started {
+        Started::Refused(refusal) => refused(refusal),
+        Started::StillRunning => Problem::forbidden_by_state(started.refusal(&name).unwrap_or_default()),
         Started::Queued { .. } | Started::Ready { .. } => unreachable!("an accepted start has an answer"),
         Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => {
             unreachable!("a start by hand has no due moment")
@@ -98,18 +116,23 @@ async fn begin(app: &App, name: &str, once: Once, body: &[u8]) -> Result<Respons
 
 fn wants_retries(body: &[u8]) -> Result<bool, Problem> {
     let (fields, mut faults) = input::object(body, &FIELDS)?;
-    let wanted = match fields.get("retries") {
+    let wanted = retries_of(&fields, &mut faults);
+    if faults.is_empty() {
+        Ok(wanted)
+    } else {
+        Err(Problem::invalid(faults))
+    }
+}
+
+/// The field `retries`.
+pub(super) fn retries_of(fields: &Map<String, Value>, faults: &mut Vec<FieldFault>) -> bool {
+    match fields.get("retries") {
         None => false,
         Some(Value::Bool(wanted)) => *wanted,
         Some(_) => {
             faults.push(input::fault("retries", "type", "must be true or false"));
             false
         }
-    };
-    if faults.is_empty() {
-        Ok(wanted)
-    } else {
-        Err(Problem::invalid(faults))
     }
 }
 

@@ -56,6 +56,10 @@ pub(super) struct StatusView {
 /// The room on the file system of the state directory.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DiskRoom)]
+#[allow(
+    clippy::struct_field_names,
+    reason = "names on the wire, which end in their unit"
+)]
 struct DiskView {
     /// Absent until it was looked at.
     free_bytes: Option<u64>,

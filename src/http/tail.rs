@@ -76,11 +76,7 @@ pub(super) const QUERY: [Param; 2] = [
         Kind::Integer,
         "Where to begin; a negative one counts from the end. `Last-Event-ID` wins.",
     ),
-    Param::query(
-        "fence",
-        Kind::Integer,
-        "The log of this claim of the attempt, not of its newest.",
-    ),
+    logs::FENCE,
 ];
 
 /// Follows a log until its attempt has ended and everything is sent.

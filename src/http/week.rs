@@ -81,7 +81,7 @@ struct DueView {
 
 /// An hour of a clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Hour {
+struct ClockHour {
     day: String,
     hour: u32,
     /// Of the clock from UTC: tells the two passes of an hour that comes twice apart.
@@ -151,8 +151,8 @@ fn beginning_of_day(clock: &ZoneClock, now: Millis) -> Millis {
 }
 
 /// The hours of so many days from an instant on; those of its own day that are left count as one.
-fn hours(clock: &ZoneClock, from: Millis, days: usize) -> Vec<Hour> {
-    let mut hours: Vec<Hour> = Vec::new();
+fn hours(clock: &ZoneClock, from: Millis, days: usize) -> Vec<ClockHour> {
+    let mut hours: Vec<ClockHour> = Vec::new();
     let mut seen = 0;
     let mut at = quarter_of(from);
     while let Some((day, hour, offset)) = parts_of(clock, at) {
@@ -164,7 +164,7 @@ fn hours(clock: &ZoneClock, from: Millis, days: usize) -> Vec<Hour> {
                 if seen > days {
                     break;
                 }
-                hours.push(Hour {
+                hours.push(ClockHour {
                     day,
                     hour,
                     offset,
@@ -181,7 +181,7 @@ fn hours(clock: &ZoneClock, from: Millis, days: usize) -> Vec<Hour> {
 fn look(
     rows: &mut impl Rows,
     book: &Book,
-    hours: &[Hour],
+    hours: &[ClockHour],
     now: Millis,
 ) -> Result<(Vec<HourView>, usize), StoreError> {
     let paused = upcoming::paused(rows, now)?;
@@ -189,10 +189,9 @@ fn look(
     let (mut looked_at, mut left_out) = (0, 0);
     for (name, job) in book.jobs.iter().filter(|(_, job)| job.definition.enabled) {
         let Some(schedule) = &job.schedule else { continue };
-        let held_until = match paused.get(name) {
-            None => None,
-            Some(pause) => Some(pause.until.unwrap_or(Millis(i64::MAX))),
-        };
+        let held_until = paused
+            .get(name)
+            .map(|pause| pause.until.unwrap_or(Millis(i64::MAX)));
         if looked_at >= LOOKED_AT_MAX {
             left_out += 1;
             continue;
@@ -207,7 +206,7 @@ fn look(
     Ok((busy.map(|(hour, due)| view(hour, due)).collect(), left_out))
 }
 
-fn view(hour: &Hour, mut due: Due<'_>) -> HourView {
+fn view(hour: &ClockHour, mut due: Due<'_>) -> HourView {
     due.jobs.sort_unstable();
     let shown = due.jobs.iter().take(SHOWN_MAX).map(|(at, name, count)| DueView {
         job: name.to_string(),
@@ -226,7 +225,7 @@ fn view(hour: &Hour, mut due: Due<'_>) -> HourView {
 
 /// The hours in which a schedule is due: the place of each, its first moment there, how many there are. What is due
 /// before `held_until` does not fire.
-fn due_in(schedule: &Schedule, hours: &[Hour], held_until: Option<Millis>) -> Vec<(usize, Millis, u64)> {
+fn due_in(schedule: &Schedule, hours: &[ClockHour], held_until: Option<Millis>) -> Vec<(usize, Millis, u64)> {
     let mut found = Vec::new();
     let Some(first) = hours.first() else { return found };
     let from = held_until.map_or(first.from, |until| until.max(first.from));

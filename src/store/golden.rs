@@ -82,6 +82,11 @@ fn run_samples(out: &mut Vec<Sample>) {
             ..run(by_hand, RunState::Pending)
         },
     ));
+    let once_more = Trigger::Rerun {
+        principal: "me".to_owned(),
+        of: RunId([2; 16]),
+    };
+    out.push(sample("rerun", &run(once_more, RunState::Pending)));
     out.push(sample("running", &run(due(), RunState::Running { started_at })));
     out.push(sample(
         "succeeded",

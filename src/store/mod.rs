@@ -25,6 +25,7 @@ pub mod keys;
 pub mod logs;
 pub mod migrate;
 pub mod rows;
+pub mod run_walk;
 pub mod runs;
 pub mod table;
 pub mod tables;

@@ -81,8 +81,30 @@ pub const QUEUED_SHOWN_DEFAULT: usize = 200;
 pub const PAGE_MAX: usize = 500;
 /// Items of one page of a list when nothing is asked.
 pub const PAGE_DEFAULT: usize = 50;
+/// Terms of one filter over runs.
+pub const FILTER_TERMS_MAX: usize = 64;
+/// Rows looked at for one page of runs: a filter that matches nothing must not walk the whole table.
+pub const PAGE_SCAN_MAX: usize = 5_000;
+/// Unfinished runs that are put in order for one page; with more of them the table of all runs is walked instead.
+pub const UNFINISHED_SORTED_MAX: usize = 20_000;
+/// A run may be this much older than its neighbours in the order of ids: ids are made before the run waits for its commit.
+pub const ID_ORDER_SLACK_MS: u64 = 60_000;
+/// Runs that one request acts on.
+pub const BULK_RUNS_MAX: usize = 10_000;
+/// Rows that are looked at for it: some two seconds.
+pub const BULK_SCAN_MAX: usize = 500_000;
+/// Runs in one change of it.
+pub const BULK_RUNS_PER_CHANGE: usize = 64;
+/// Runs that its preview shows.
+pub const BULK_SAMPLE_MAX: usize = 20;
+/// New and refused runs that its answer names.
+pub const BULK_LISTED_MAX: usize = 100;
 /// Bytes of a log in one answer.
 pub const LOG_CHUNK_MAX: u64 = 1 << 20;
+/// Bytes of a text that is looked for in a log.
+pub const LOG_SEARCH_TEXT_MAX: usize = 256;
+/// Bytes of a log that one search looks at.
+pub const LOG_SEARCH_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of one attempt's log; its last MiB is kept beyond that.
 pub const LOG_BYTES_MAX: u64 = 256 << 20;
 /// Lines that `verify` may leave in the log of its attempt.

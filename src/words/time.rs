@@ -44,6 +44,44 @@ pub fn parse_instant(text: &str) -> Option<Millis> {
         .map(|instant| Millis(instant.as_millisecond()))
 }
 
+/// The longest length of time that is read: a year.
+const LENGTH_MS_MAX: u64 = 366 * 24 * 3_600_000;
+
+/// Milliseconds of `90` (seconds), `500ms`, `30s`, `5m`, `1h30m`, `2d`. At most a year.
+pub fn read_length(text: &str) -> Result<u64, String> {
+    let bad = || format!("`{text}` is no length of time; write 30s, 5m, 1h30m or 2d");
+    let mut total: u64 = 0;
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err(bad());
+    }
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let number: u64 = rest[..digits].parse().map_err(|_| bad())?;
+        let after = &rest[digits..];
+        let unit_end = after
+            .find(|letter: char| letter.is_ascii_digit())
+            .unwrap_or(after.len());
+        let unit_ms = match after[..unit_end].trim() {
+            "ms" => 1,
+            "s" => 1_000,
+            "" if digits == text.trim().len() => 1_000,
+            "m" | "min" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            _ => return Err(bad()),
+        };
+        total = total.saturating_add(number.saturating_mul(unit_ms));
+        rest = after[unit_end..].trim_start();
+    }
+    if total > LENGTH_MS_MAX {
+        return Err(format!("`{text}` is longer than a year"));
+    }
+    Ok(total)
+}
+
 /// Milliseconds of `CLOCK_BOOTTIME`: they run through a suspend and nobody can set them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct BootMillis(pub u64);
@@ -138,6 +176,25 @@ mod tests {
             Some(Millis(1_764_439_200_123))
         );
         assert_eq!(parse_instant("2025-11-29 18:00"), None);
+    }
+
+    #[test]
+    fn lengths_are_read() {
+        let good = [
+            ("90", 90_000),
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h30m", 5_400_000),
+            ("1h 30min", 5_400_000),
+            ("2d", 172_800_000),
+        ];
+        for (text, ms) in good {
+            assert_eq!(read_length(text), Ok(ms), "{text}");
+        }
+        for text in ["", "h", "-5s", "1x", "1h30", "9999d", "99999999999999999999s"] {
+            assert!(read_length(text).is_err(), "{text}");
+        }
     }
 
     #[test]

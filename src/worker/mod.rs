@@ -3,6 +3,8 @@
 pub mod command;
 pub mod environment;
 pub mod log_file;
+pub mod log_search;
+pub mod log_text;
 pub mod mask;
 pub mod outbound;
 pub mod process;

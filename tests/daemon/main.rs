@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod again;
 mod commands;
 mod crash;
 mod crontabs;

@@ -57,17 +57,33 @@ fn home_says_what_fails_waits_and_is_tried_again() {
             .contains(&json!("backoff"))
             .then_some(())
     });
-    let seen = overview(&daemon);
+    what_fails_and_waits(&overview(&daemon), &waits, &flaky);
+    let line = daemon
+        .get(&format!("/api/runs/{flaky}/timeline"))
+        .expect_status(200)
+        .json()["data"]
+        .clone();
+    let last = line["segments"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(
+        (&last["kind"], &last["text"]),
+        (&json!("backoff"), &json!("waits 10 min before attempt 2"))
+    );
+    std::fs::write(place.folder().join("go"), "").unwrap();
+    ended(&daemon, &waits);
+    the_same_after_a_restart(daemon);
+}
+
+fn what_fails_and_waits(seen: &Value, waits: &str, flaky: &str) {
     assert_eq!(
         (&seen["failing"]["total"], &seen["failing"]["causes"]),
         (&json!(4), &json!(3)),
         "{seen:#}"
     );
-    let both = group(&seen, "exit code 3");
+    let both = group(seen, "exit code 3");
     assert_eq!((&both["count"], &both["retrying"]), (&json!(2), &json!(false)));
     assert_eq!(both["jobs"][0]["name"], "worse", "the newest first");
-    group(&seen, "execution timeout of #.# s");
-    let again = group(&seen, "exit code 7");
+    group(seen, "execution timeout of #.# s");
+    let again = group(seen, "exit code 7");
     assert_eq!(
         (&again["retrying"], &again["jobs"][0]["run"]),
         (&json!(true), &json!(flaky))
@@ -98,19 +114,10 @@ fn home_says_what_fails_waits_and_is_tried_again() {
         hours.map(|hour| hour[word].as_u64().unwrap()).sum::<u64>()
     };
     assert_eq!((sum("failed"), sum("timed_out"), sum("succeeded")), (2, 1, 0));
-    let line = daemon
-        .get(&format!("/api/runs/{flaky}/timeline"))
-        .expect_status(200)
-        .json()["data"]
-        .clone();
-    let last = line["segments"].as_array().unwrap().last().unwrap().clone();
-    assert_eq!(
-        (&last["kind"], &last["text"]),
-        (&json!("backoff"), &json!("waits 10 min before attempt 2"))
-    );
-    std::fs::write(place.folder().join("go"), "").unwrap();
-    ended(&daemon, &waits);
-    // Counted anew after a restart, it says the same.
+}
+
+/// Counted anew after a restart, it says the same.
+fn the_same_after_a_restart(daemon: Daemon) {
     let before = overview(&daemon);
     let daemon = daemon.restart();
     let after = overview(&daemon);

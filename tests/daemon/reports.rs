@@ -97,7 +97,7 @@ fn a_failed_run_sends_one_signed_report() {
         ("reason", json!("exit code 3")),
         ("exit_code", json!(3)),
         ("scheduled_at", json!(null)),
-        ("url", json!(format!("https://ops.example.org/api/runs/{id}"))),
+        ("url", json!(format!("https://ops.example.org/ui/runs/{id}"))),
         ("text", json!(text)),
         ("stdout_tail", json!("token is ***\n")),
         ("stderr_tail", json!("it \"broke\"\n")),

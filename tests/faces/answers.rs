@@ -156,7 +156,8 @@ fn json_and_exit_codes_of_runs() {
     };
     let (good, long) = (begin("good"), begin("long"));
     daemon.cli(&["run", "follow", &good]).expect_status(0);
-    daemon.cli(&["job", "start", "bad", "--wait"]).expect_status(1);
+    let bad = begin("bad");
+    daemon.cli(&["run", "follow", &bad]).expect_status(1);
     talk.says("run_show", 0, &["run", "show", &good]);
     talk.says("run_why_ended", 0, &["run", "why", &good]);
     talk.says("run_show_unknown", 3, &["run", "show", "run_0"]);
@@ -174,6 +175,32 @@ fn json_and_exit_codes_of_runs() {
         (shown["data"]["state"] == "running").then_some(())
     });
     talk.says("run_ls_where_bad", 2, &["run", "ls", "--where", "color:red"]);
+    talk.says("run_retry_ended", 5, &["run", "retry", &good]);
+    talk.says("run_retry_running", 5, &["run", "retry", &long]);
+    talk.says("run_retry_unknown", 3, &["run", "retry", "run_0"]);
+    talk.says("run_rerun_unknown", 3, &["run", "rerun", "run_0"]);
+    talk.says("run_rerun", 0, &["run", "rerun", &good]);
+    talk.says("run_rerun_wait_failed", 1, &["run", "rerun", &bad, "--wait"]);
+    talk.says(
+        "run_retry_where_bad",
+        2,
+        &["run", "retry", "--where", "state:succeeded", "--yes"],
+    );
+    talk.says(
+        "run_retry_where_none",
+        0,
+        &["run", "retry", "--where", "job:daily", "--yes"],
+    );
+    talk.says(
+        "run_retry_where_unasked",
+        2,
+        &["run", "retry", "--where", "job:bad"],
+    );
+    talk.says(
+        "run_retry_where",
+        0,
+        &["run", "retry", "--where", "job:bad state:failed", "--yes"],
+    );
     talk.says("run_cancel_ended", 5, &["run", "cancel", &good, "--yes"]);
     talk.says("run_cancel_unasked", 2, &["run", "cancel", &long]);
     talk.says(

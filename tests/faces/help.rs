@@ -81,6 +81,8 @@ fn every_command_has_its_help() {
         "run why",
         "run logs",
         "run cancel",
+        "run retry",
+        "run rerun",
         "run follow",
         "config show",
         "config reload",

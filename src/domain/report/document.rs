@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_document_has_the_fields_of_the_specification() {
         let context = Context {
-            url: Some("http://127.0.0.1:8470/api/runs/run_1".to_owned()),
+            url: Some("http://127.0.0.1:8470/ui/runs/run_1".to_owned()),
             ..Context::default()
         };
         let document = serde_json::to_value(document(&failed(), &context)).unwrap();
@@ -247,7 +247,7 @@ mod tests {
                 "attempt": 2, "outcome": "timed_out", "reason": "execution timeout of 1 s", "exit_code": -100,
                 "started_at": "1970-01-01T00:00:01.000Z", "ended_at": "1970-01-01T00:00:02.000Z",
                 "scheduled_at": "1970-01-01T00:00:00.000Z", "node": "n-1",
-                "url": "http://127.0.0.1:8470/api/runs/run_1",
+                "url": "http://127.0.0.1:8470/ui/runs/run_1",
                 "text": "Job nightly failed: execution timeout of 1 s (attempt 2 of run_01040g2081040g2081040g2081)",
                 "stdout_tail": "out\n", "stderr_tail": "",
             })

@@ -3,7 +3,9 @@
 //! A job is a definition with exactly one command step; nothing about it has a second path.
 
 pub mod attempt;
+pub mod bulk;
 pub mod definition;
+pub mod filter;
 pub mod run;
 pub mod tick;
 pub mod timeline;

@@ -66,6 +66,13 @@ pub enum Trigger {
         /// When.
         instant: Millis,
     },
+    /// Somebody asked for it once more.
+    Rerun {
+        /// Who.
+        principal: String,
+        /// The run that it repeats.
+        of: RunId,
+    },
 }
 
 impl Trigger {
@@ -75,7 +82,18 @@ impl Trigger {
             Trigger::Schedule { instant } | Trigger::CatchUp { instant } | Trigger::Boot { instant } => {
                 Some(*instant)
             }
-            Trigger::Manual { .. } => None,
+            Trigger::Manual { .. } | Trigger::Rerun { .. } => None,
+        }
+    }
+
+    /// The run that this one repeats.
+    pub fn rerun_of(&self) -> Option<RunId> {
+        match self {
+            Trigger::Rerun { of, .. } => Some(*of),
+            Trigger::Schedule { .. }
+            | Trigger::Manual { .. }
+            | Trigger::CatchUp { .. }
+            | Trigger::Boot { .. } => None,
         }
     }
 
@@ -83,7 +101,7 @@ impl Trigger {
     pub fn word(&self) -> &'static str {
         match self {
             Trigger::Schedule { .. } => "schedule",
-            Trigger::Manual { .. } => "manual",
+            Trigger::Manual { .. } | Trigger::Rerun { .. } => "manual",
             Trigger::CatchUp { .. } => "catchup",
             Trigger::Boot { .. } => "boot",
         }

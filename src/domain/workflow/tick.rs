@@ -22,6 +22,8 @@ pub enum Fact {
         /// Why it failed.
         reason: String,
     },
+    /// Somebody does not want to wait for the time of its next attempt: it is now.
+    Hastened,
     /// The time of its next attempt has come: it waits for slots under this entry, or starts at once.
     Again {
         /// The slot entry, for a pooled step.
@@ -58,7 +60,9 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
     let phase = next_phase(&step.phase, fact, now, run.state.started_at().is_some())?;
     let event = match fact {
         Fact::Claimed { .. } => Some(RunEvent::Started),
-        Fact::PutBack | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
+        Fact::PutBack | Fact::Retry { .. } | Fact::Hastened | Fact::Again { .. } | Fact::Refused { .. } => {
+            None
+        }
         Fact::Succeeded => Some(RunEvent::Succeeded),
         Fact::Failed(reason) => Some(RunEvent::Failed(reason.clone())),
         Fact::Cancelled(reason) => Some(RunEvent::Cancelled(reason.clone())),
@@ -92,7 +96,9 @@ fn next_phase(
     let next = match phase {
         StepPhase::Ready { .. } => while_waiting(None, fact, now, has_started),
         StepPhase::Queued { entry, .. } => while_waiting(Some(*entry), fact, now, has_started),
-        StepPhase::Retrying { reason, .. } => while_retrying(reason, fact, now),
+        StepPhase::Retrying { due, reason, refused } => {
+            while_retrying((*due, reason, refused.as_deref()), fact, now)
+        }
         StepPhase::Running { entry, .. } => while_running(*entry, fact, now),
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
@@ -141,14 +147,26 @@ fn while_waiting(entry: Option<u64>, fact: &Fact, now: Millis, has_started: bool
         }),
         Fact::Withdrawn(reason) | Fact::Failed(reason) => Some(failed(reason, now)),
         Fact::Cancelled(reason) => Some(cancelled(reason, now)),
-        Fact::PutBack | Fact::Succeeded | Fact::Retry { .. } | Fact::Again { .. } | Fact::Refused { .. } => {
-            None
-        }
+        Fact::PutBack
+        | Fact::Succeeded
+        | Fact::Retry { .. }
+        | Fact::Hastened
+        | Fact::Again { .. }
+        | Fact::Refused { .. } => None,
     }
 }
 
-fn while_retrying(last: &str, fact: &Fact, now: Millis) -> Option<StepPhase> {
+fn while_retrying(
+    (due, last, refused): (Millis, &str, Option<&str>),
+    fact: &Fact,
+    now: Millis,
+) -> Option<StepPhase> {
     match fact {
+        Fact::Hastened => Some(StepPhase::Retrying {
+            due: due.min(now),
+            reason: last.to_owned(),
+            refused: refused.map(str::to_owned),
+        }),
         Fact::Again { entry } => Some(waiting(*entry, now)),
         Fact::Refused { due, why } => Some(StepPhase::Retrying {
             due: *due,
@@ -172,7 +190,7 @@ fn while_running(entry: Option<u64>, fact: &Fact, now: Millis) -> Option<StepPha
             reason: reason.clone(),
             refused: None,
         }),
-        Fact::Claimed { .. } | Fact::Again { .. } | Fact::Refused { .. } => None,
+        Fact::Claimed { .. } | Fact::Hastened | Fact::Again { .. } | Fact::Refused { .. } => None,
     }
 }
 
@@ -273,6 +291,15 @@ mod tests {
         assert_eq!(
             folded(&[claimed(), retry(), Fact::Cancelled(why())]),
             words("cancelled", "cancelled")
+        );
+        let (hastened, again_at_once) = (|| Fact::Hastened, || Fact::Again { entry: None });
+        assert_eq!(
+            folded(&[claimed(), retry(), hastened(), again_at_once()]),
+            words("ready", "running")
+        );
+        assert!(
+            folded(&[hastened()]).is_err() && folded(&[claimed(), hastened()]).is_err(),
+            "only who waits for a time can be hastened"
         );
         assert!(folded(&[claimed(), retry(), claimed()]).is_err());
         assert!(folded(&[retry()]).is_err(), "nothing has failed yet");

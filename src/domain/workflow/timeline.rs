@@ -404,7 +404,7 @@ fn marks(history: &History) -> Vec<Mark> {
         let text = match history.trigger {
             Trigger::CatchUp { .. } => "was due, and missed",
             Trigger::Boot { .. } => "the machine had booted",
-            Trigger::Schedule { .. } | Trigger::Manual { .. } => "was due",
+            Trigger::Schedule { .. } | Trigger::Manual { .. } | Trigger::Rerun { .. } => "was due",
         };
         marks.push(mark(MarkKind::Scheduled, at, text));
     }
@@ -413,6 +413,7 @@ fn marks(history: &History) -> Vec<Mark> {
         Trigger::Schedule { .. } => "fired".to_owned(),
         Trigger::CatchUp { .. } => "caught up".to_owned(),
         Trigger::Boot { .. } => "fired for the boot".to_owned(),
+        Trigger::Rerun { principal, of } => format!("started by {principal} as a rerun of {of}"),
     };
     marks.push(mark(MarkKind::Created, history.created_at, &text));
     marks.extend(match &history.standing {

@@ -14,6 +14,7 @@ pub mod deliver;
 pub mod head;
 pub mod late;
 pub mod maintain;
+pub mod matching;
 pub mod nodes;
 pub mod outdated;
 pub mod pause;

@@ -14,7 +14,7 @@ use crate::engine::changes::{advance, maintain};
 use crate::engine::core::Deferred;
 use crate::store::rows::{DefinitionRecord, Fire, Number, PublishedJob, ReadyStep};
 use crate::store::tables::{
-    DEFINITIONS, FIRES, PUBLISHED_JOBS, RETRY_DUE, RETRY_RIGHTS, RETRY_SCOPES, RETRYING,
+    DEFINITIONS, FIRES, PUBLISHED_JOBS, RETRY_DUE, RETRY_RIGHTS, RETRY_SCOPES, RETRYING, STEPS,
 };
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
@@ -208,6 +208,49 @@ pub fn cancel(tx: &mut Tx<'_>, job: &JobName) -> Result<usize, Abort> {
     Ok(waiting.len())
 }
 
+/// The answer to the wish that a run does not wait for the time of its next attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hastened {
+    /// Its time is now.
+    Now {
+        /// The attempt that follows.
+        attempt: u32,
+    },
+    /// It waits for something else, or runs.
+    NotWaiting {
+        /// The phase of its step.
+        phase: &'static str,
+        /// The attempt that runs or is next.
+        attempt: u32,
+    },
+    /// It has ended.
+    AlreadyEnded(String),
+    /// There is none.
+    NotFound,
+}
+
+/// The time of a run's next attempt becomes now; everything else of it stays.
+pub fn hasten(tx: &mut Tx<'_>, id: RunId) -> Result<Hastened, Abort> {
+    let Some(header) = runs::by_id(tx, id)? else {
+        return Ok(Hastened::NotFound);
+    };
+    if header.state.is_terminal() {
+        return Ok(Hastened::AlreadyEnded(header.state.word().to_owned()));
+    }
+    let mut answer = Hastened::NotFound;
+    for ((_, _, step), state) in tx.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
+        let attempt = state.attempt;
+        if let StepPhase::Retrying { .. } = state.phase {
+            let both = advance::load(tx, id, &step)?;
+            advance::advance(tx, &both, &Fact::Hastened, None)?;
+            return Ok(Hastened::Now { attempt });
+        }
+        let phase = state.phase.word();
+        answer = Hastened::NotWaiting { phase, attempt };
+    }
+    Ok(answer)
+}
+
 /// A step in back-off.
 pub type Due = (Millis, RunId, StepRef);
 
@@ -399,8 +442,8 @@ pub fn right_at_start(
     asked: bool,
 ) -> Result<RetryRight, Abort> {
     match trigger {
-        Trigger::Manual { .. } if asked => Ok(RetryRight::Own),
-        Trigger::Manual { .. } | Trigger::CatchUp { .. } => Ok(RetryRight::No),
+        Trigger::Manual { .. } | Trigger::Rerun { .. } if asked => Ok(RetryRight::Own),
+        Trigger::Manual { .. } | Trigger::Rerun { .. } | Trigger::CatchUp { .. } => Ok(RetryRight::No),
         Trigger::Schedule { .. } | Trigger::Boot { .. } => {
             let name = &job.definition.name;
             let scope = scope_of(node);

@@ -69,6 +69,24 @@ pub enum Started {
     StillRunning,
 }
 
+impl Started {
+    /// Why there is no run, in a sentence; `None` if there is one, and for what only a due moment can meet.
+    pub fn refusal(&self, job: &JobName) -> Option<String> {
+        match self {
+            Started::Refused(refusal) => Some(refusal.to_string()),
+            Started::StillRunning => Some(format!(
+                "job '{job}' is still running and its concurrencyPolicy is Forbid"
+            )),
+            Started::Queued { .. }
+            | Started::Ready { .. }
+            | Started::AlreadyFired
+            | Started::Paused
+            | Started::LastFailed
+            | Started::TooLate => None,
+        }
+    }
+}
+
 /// Starts, or records why not. A refused fire leaves a skipped row; a refused manual start leaves nothing.
 pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
     let fire_key = fire_key(wish);
@@ -357,7 +375,7 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
         attempt: 1,
         kind: match wish.trigger {
             Trigger::Schedule { .. } => EntryKind::Scheduled,
-            Trigger::Manual { .. } => EntryKind::Manual,
+            Trigger::Manual { .. } | Trigger::Rerun { .. } => EntryKind::Manual,
             Trigger::CatchUp { .. } => EntryKind::CatchUp,
             Trigger::Boot { .. } => EntryKind::Boot,
         },

@@ -53,6 +53,7 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
         run: wish.run,
         entry: wish.entry,
         retries: false,
+        rerun_of: None,
     }
 }
 

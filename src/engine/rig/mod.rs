@@ -8,6 +8,7 @@ mod jobs;
 mod snapshot;
 mod stage;
 
+mod again_tests;
 mod crash_tests;
 mod fault_tests;
 mod fire_tests;

@@ -1,0 +1,113 @@
+// Brings a daemon into every state that a page can show, by its API alone; each step waits for what it needs to be so.
+// By hand: `DUCTOR_BIN=target/debug/ductor node tests/browser/demo.mjs [127.0.0.1:PORT]` leaves it running until Ctrl-C.
+import { readFile } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+import { Daemon, until } from "./daemon.mjs";
+
+const SUCCESSES = 14;
+
+/** The scenario's configuration, at first and after its reload. */
+async function configurations() {
+  const after = await readFile(new URL("./demo.yaml", import.meta.url), "utf8");
+  const first = after.replace(/^(\s*[\w-]+:) .*?\s+# at first: (.*)$/gm, "$1 $2");
+  return { first, after };
+}
+
+/** What a page may want to show, by name. */
+const found = (daemon) => ({ daemon, runs: /** @type {Record<string, string>} */ ({}), entries: /** @type {Record<string, string>} */ ({}) });
+
+async function hold(scene, job) {
+  const { runId, queueId } = await scene.daemon.start(job);
+  await scene.daemon.run(runId, "running");
+  scene.runs[job] = runId;
+  if (queueId) scene.entries[job] = queueId;
+}
+
+async function wait(scene, job) {
+  const { runId, queueId } = await scene.daemon.start(job);
+  scene.runs[job] = runId;
+  scene.entries[job] = queueId;
+  return queueId;
+}
+
+async function finish(scene, job, state, body) {
+  const { runId } = await scene.daemon.start(job, body);
+  scene.runs[job] = runId;
+  await scene.daemon.run(runId, state);
+}
+
+async function slots(scene) {
+  const { daemon } = scene;
+  await hold(scene, "export-orders");
+  await hold(scene, "rebuild-search");
+  await wait(scene, "import-prices");
+  const expired = await wait(scene, "warm-cache");
+  const cancelled = await wait(scene, "refresh-views");
+  await wait(scene, "refresh-views");
+  await wait(scene, "vacuum");
+  await daemon.post(`/pools/warehouse/queue/${cancelled}/cancel`);
+  await hold(scene, "send-newsletter");
+  await wait(scene, "send-receipts");
+  await daemon.post("/pools/mail/pause", { note: "the provider works on its servers until 06:00" });
+  await hold(scene, "daily-report");
+  await wait(scene, "weekly-report");
+  await daemon.entry("warehouse", cancelled, "cancelled");
+  await daemon.entry("warehouse", expired, "expired");
+}
+
+async function outcomes(scene) {
+  const { daemon } = scene;
+  for (const job of ["import-stock-eu", "import-stock-us", "import-stock-asia", "nightly-backup"]) await finish(scene, job, "failed");
+  await finish(scene, "crawl-partners", "failed");
+  await finish(scene, "fetch-rates", "succeeded", { retries: true });
+  await finish(scene, "deploy-site", "succeeded");
+  await finish(scene, "rotate-keys", "succeeded");
+  for (let count = 0; count < SUCCESSES; count += 1) await finish(scene, "thumbnails", "succeeded");
+  const { runId } = await daemon.start("sync-crm", { retries: true });
+  scene.runs["sync-crm"] = runId;
+  await until("a run in back-off", async () => (await daemon.get(`/api/runs/${runId}`)).steps[0].retry_at);
+}
+
+async function skippedFire(scene) {
+  const { daemon } = scene;
+  await daemon.post("/jobs/send-invoices/pause", { note: "wrong VAT in October, Ines looks at it" });
+  await until("a skipped fire", async () => (await daemon.get("/api/schedules/send-invoices/fires?outcome=skipped")).length > 0);
+}
+
+async function drain(scene, after) {
+  const { daemon } = scene;
+  await daemon.writeConfig(after);
+  await daemon.post("/api/config:reload");
+  await until("a drain", async () => (await daemon.get("/pools/reports")).draining);
+}
+
+/**
+ * Starts a daemon and plays the scenario.
+ * @param {{listen?: string}} [options]
+ */
+export async function demo(options) {
+  const { first, after } = await configurations();
+  const daemon = await Daemon.start(first, options);
+  try {
+    const scene = found(daemon);
+    await skippedFire(scene);
+    await slots(scene);
+    await outcomes(scene);
+    await drain(scene, after);
+    await until("late jobs", async () => (await daemon.get("/api/status")).late_jobs.length >= 2, 60_000);
+    return scene;
+  } catch (error) {
+    const told = new Error(`${error.message}\n${daemon.output}`);
+    await daemon.end();
+    throw told;
+  }
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const scene = await demo({ listen: process.argv[2] });
+  console.log(`${scene.daemon.url}\n${JSON.stringify(scene.runs, null, 2)}`);
+  process.removeAllListeners("SIGINT");
+  process.removeAllListeners("SIGTERM");
+  await new Promise((stop) => { process.once("SIGINT", stop); process.once("SIGTERM", stop); });
+  await scene.daemon.end();
+}

@@ -1,0 +1,13 @@
+// Addresses of things. Pure, so that what names them can be tested without a browser.
+
+const encode = encodeURIComponent;
+export const to = {
+  home: () => "/",
+  runs: (filter = "") => `/ui/runs${filter ? `?filter=${encode(filter)}` : ""}`,
+  run: (id, tab = "") => `/ui/runs/${encode(id)}${tab ? `?tab=${tab}` : ""}`,
+  jobs: (filter = "") => `/ui/jobs${filter ? `?filter=${encode(filter)}` : ""}`,
+  job: (name, tab = "") => `/ui/jobs/${encode(name)}${tab ? `?tab=${tab}` : ""}`,
+  slots: (name = "") => `/ui/slots${name ? `/${encode(name)}` : ""}`,
+  settings: (tab = "") => `/ui/settings${tab ? `?tab=${tab}` : ""}`,
+  api: (operation = "") => `/ui/api${operation ? `?operation=${encode(operation)}` : ""}`,
+};
