@@ -211,7 +211,7 @@ async fn the_calendar_counts_by_hours() {
     let data = kolkata.json()["data"].clone();
     assert_eq!(
         (&data["hours"][0]["hour"], &data["hours"][0]["from"]),
-        (&json!(6), &json!("2025-11-30T00:30:00.000Z"))
+        (&json!(5), &json!("2025-11-30T00:00:00.000Z"))
     );
     assert_eq!(data["to"], "2025-12-01T18:30:00.000Z");
     face.post_json("/jobs/timed/pause", r#"{"durationSeconds": 8100}"#)

@@ -108,7 +108,7 @@ pub(super) async fn show(State(app): State<App>, uri: Uri) -> Result<Json<Data<C
     let from = match input::last(&pairs, "from") {
         None => beginning_of_day(&clock, now),
         Some(text) => why::read(&clock, "from", text, now)
-            .map(|moment| quarter_of(Millis(moment.at_ms)))
+            .map(|moment| Millis(moment.at_ms))
             .map_err(Problem::unreadable)?,
     };
     let hours = hours(&clock, from, days);
@@ -154,7 +154,7 @@ fn beginning_of_day(clock: &ZoneClock, now: Millis) -> Millis {
 fn hours(clock: &ZoneClock, from: Millis, days: usize) -> Vec<ClockHour> {
     let mut hours: Vec<ClockHour> = Vec::new();
     let mut seen = 0;
-    let mut at = from;
+    let mut at = quarter_of(from);
     while let Some((day, hour, offset)) = parts_of(clock, at) {
         let to = Millis(at.0 + QUARTER_MS);
         match hours.last_mut() {
