@@ -184,8 +184,7 @@ impl Stage {
 /// A value that a parameter takes.
 fn sample(param: &Param) -> &'static str {
     match (param.name, param.kind) {
-        ("offset", _) => "0",
-        ("from", Kind::Integer) => "0",
+        ("offset", _) | ("from", Kind::Integer) => "0",
         ("at" | "from", _) => "2025-11-29T18:00:00Z",
         ("topics", _) => "runs,slots",
         ("after", _) => "1.0",
