@@ -23,8 +23,8 @@ const TENANT: TenantId = TenantId::DEFAULT;
 const GROUPS_MAX: usize = 20;
 /// Jobs of a group that are named.
 const NAMED_MAX: usize = 10;
-/// Waiting retries that are looked at.
-const RETRIES_MAX: usize = 2_000;
+/// Waiting retries that are looked at: each job has a few at most.
+const RETRIES_MAX: usize = 20_000;
 /// Attempts of a run among which its failures are looked for.
 const ATTEMPTS_MAX: usize = 20;
 /// Runs since the newest success that are looked at for the beginning of a streak.
@@ -121,7 +121,14 @@ pub(super) fn faults(
     let waiting = waiting.map(|((_, job, run, step), _)| (job, run, step));
     let running = live.iter().filter(|(_, _, row)| row.number > 1);
     let running = running.map(|(run, step, row)| (row.job.clone(), *run, step.clone()));
+    // Of each job the newest one says how it is.
+    let mut newest_open: BTreeMap<JobName, (RunId, StepRef)> = BTreeMap::new();
     for (job, run, step) in waiting.chain(running) {
+        if newest_open.get(&job).is_none_or(|(other, _)| *other < run) {
+            newest_open.insert(job, (run, step));
+        }
+    }
+    for (job, (run, step)) in newest_open {
         let is_newer = faults.get(&job).is_none_or(|fault| fault.run < run);
         if !is_newer || !book.jobs.contains_key(&job) {
             continue;

@@ -242,10 +242,11 @@ fn unbase32(text: &str) -> Option<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::time::{Clock, SystemClock};
 
     #[test]
     fn the_first_id_of_a_time_is_not_larger_than_one_made_then() {
-        let now = Millis(crate::os::clock::wall_ms());
+        let now = SystemClock.now().wall;
         let id = RunId::fresh();
         assert!(RunId::first_at(now) <= id && id < RunId::first_at(now.plus(60_000)));
         assert_eq!(RunId::first_at(Millis(-1)), RunId([0; 16]));
