@@ -100,18 +100,24 @@ fn fold_pieces(out: &mut String, word: &str) {
         out.push('#');
         return;
     }
+    let mut folded = String::with_capacity(word.len());
     for piece in word.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric()) {
         let piece_end = piece
             .trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric())
             .len();
         let (own, mark) = piece.split_at(piece_end);
         if is_id(own) {
-            out.push('#');
+            folded.push('#');
         } else {
-            fold_digits(out, own);
+            fold_digits(&mut folded, own);
         }
-        out.push_str(mark);
+        folded.push_str(mark);
     }
+    // A number with a fraction, a version, an address.
+    while folded.contains("#.#") {
+        folded = folded.replace("#.#", "#");
+    }
+    out.push_str(&folded);
 }
 
 /// Long, and with digits: hex, base 32, a UUID.
@@ -152,8 +158,9 @@ mod tests {
             ("exit code 3", "exit code 3"),
             ("ended by signal 9", "ended by signal 9"),
             ("execution timeout of 5 s", "execution timeout of # s"),
-            ("execution timeout of 0.25 s", "execution timeout of #.# s"),
+            ("execution timeout of 0.25 s", "execution timeout of # s"),
             ("HTTP 503 from db-7:5432", "HTTP 503 from db-#:#"),
+            ("no route to 10.0.0.7:443", "no route to #:#"),
             ("exit code 100200", "exit code #"),
             ("status: 404, try 3", "status: 404, try #"),
             ("run run_01m8mkpq69exbrk7xf3n14zqhg failed", "run # failed"),

@@ -23,8 +23,6 @@ const TENANT: TenantId = TenantId::DEFAULT;
 const GROUPS_MAX: usize = 20;
 /// Jobs of a group that are named.
 const NAMED_MAX: usize = 10;
-/// Waiting retries that are looked at.
-const RETRIES_MAX: usize = 2_000;
 /// Attempts of a run among which its failures are looked for.
 const ATTEMPTS_MAX: usize = 20;
 /// Runs since the newest success that are looked at for the beginning of a streak.
@@ -116,12 +114,19 @@ pub(super) fn faults(
             faults.insert(job.clone(), ended(rows, job, newest, reason)?);
         }
     }
-    let retrying = rows.scan_each(&RETRYING, &(TENANT,), None, RETRIES_MAX)?;
+    let retrying = rows.scan_each(&RETRYING, &(TENANT,), None, usize::MAX)?;
     let waiting = retrying.into_iter().filter_map(|each| each.row.ok());
     let waiting = waiting.map(|((_, job, run, step), _)| (job, run, step));
     let running = live.iter().filter(|(_, _, row)| row.number > 1);
     let running = running.map(|(run, step, row)| (row.job.clone(), *run, step.clone()));
+    // Of each job the newest one says how it is.
+    let mut newest_open: BTreeMap<JobName, (RunId, StepRef)> = BTreeMap::new();
     for (job, run, step) in waiting.chain(running) {
+        if newest_open.get(&job).is_none_or(|(other, _)| *other < run) {
+            newest_open.insert(job, (run, step));
+        }
+    }
+    for (job, (run, step)) in newest_open {
         let is_newer = faults.get(&job).is_none_or(|fault| fault.run < run);
         if !is_newer || !book.jobs.contains_key(&job) {
             continue;
