@@ -147,25 +147,26 @@ async fn what_runs_and_what_waits() {
 async fn the_timeline_of_a_run() {
     let face = Face::new().await;
     face.post("/jobs/a/start").await;
-    // Two entries of one moment have no order of their own, so the first one is admitted before the second comes.
-    let first = face.pass(1).await.remove(0);
+    // Of two that come at the same moment chance says which one is first.
+    face.clock.advance(1);
     let id = face.post("/jobs/a/start").await.json()["runId"]
         .as_str()
         .unwrap()
         .to_owned();
     let path = format!("/api/runs/{id}/timeline");
+    let first = face.pass(1).await.remove(0);
     face.clock.advance(2_000);
     let data = face.get(&path).await.json()["data"].clone();
     assert_eq!(
         data["segments"],
         json!([{
-            "kind": "queued", "attempt": 1, "from": BEGIN.to_string(), "to": null, "outcome": null, "node": null,
+            "kind": "queued", "attempt": 1, "from": BEGIN.plus(1).to_string(), "to": null, "outcome": null, "node": null,
             "text": "Needs 1 slot(s); 0 available"
         }])
     );
     assert_eq!(
         data["marks"][0],
-        json!({"at": BEGIN.to_string(), "kind": "created", "text": "started by local"})
+        json!({"at": BEGIN.plus(1).to_string(), "kind": "created", "text": "started by local"})
     );
     assert_eq!(data["marks"][1]["kind"], "deadline");
     face.complete(&first, Outcome::Succeeded).await;
@@ -180,7 +181,7 @@ async fn the_timeline_of_a_run() {
         .map(|segment| segment["text"].clone())
         .collect();
     assert_eq!(told, ["waited in slot pool p", "attempt 1 failed"]);
-    assert_eq!(data["segments"][1]["to"], BEGIN.plus(5_000).to_string());
+    assert_eq!(data["segments"][1]["to"], BEGIN.plus(5_001).to_string());
     assert_eq!(data["to"], data["segments"][1]["to"]);
     assert_eq!(
         face.get("/api/runs/run_01m8mkpq69exbrk7xf3n14zqhg/timeline")

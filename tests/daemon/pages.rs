@@ -150,7 +150,7 @@ fn the_same_after_a_restart(daemon: Daemon) {
     assert_eq!(failing[0]["recent"][0]["state"], "failed");
     let nightly = daemon.get("/api/jobs/nightly").json()["data"].clone();
     assert!(
-        nightly["policy"]["origin"].as_str().unwrap().ends_with(":9"),
+        nightly["policy"]["origin"].as_str().unwrap().ends_with(":10"),
         "{nightly:#}"
     );
     assert!(nightly["lints"].is_array() && nightly["next_fire"].is_string());

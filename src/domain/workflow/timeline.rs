@@ -439,7 +439,7 @@ pub(super) fn length(ms: u64) -> String {
     let (seconds, minutes, hours) = (ms / 1_000, ms / 60_000, ms / 3_600_000);
     match ms {
         0..1_000 => format!("{ms} ms"),
-        _ if !ms.is_multiple_of(1_000) && seconds < 60 => format!("{seconds}.{} s", ms % 1_000 / 100),
+        _ if ms % 1_000 >= 100 && seconds < 60 => format!("{seconds}.{} s", ms % 1_000 / 100),
         _ if seconds < 120 => format!("{seconds} s"),
         _ if minutes < 120 && seconds % 60 == 0 => format!("{minutes} min"),
         _ if minutes < 120 => format!("{minutes} min {} s", seconds % 60),
