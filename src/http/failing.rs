@@ -116,7 +116,7 @@ pub(super) fn faults(
             faults.insert(job.clone(), ended(rows, job, newest, reason)?);
         }
     }
-    let retrying = rows.scan_each(&RETRYING, &(TENANT,), None, usize::MAX)?;
+    let retrying = rows.scan_each(&RETRYING, &(TENANT,), None, RETRIES_MAX)?;
     let waiting = retrying.into_iter().filter_map(|each| each.row.ok());
     let waiting = waiting.map(|((_, job, run, step), _)| (job, run, step));
     let running = live.iter().filter(|(_, _, row)| row.number > 1);

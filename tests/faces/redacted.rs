@@ -16,10 +16,17 @@ const NUMBERS: &[&str] = &[
     "rows",
     "waiting",
     "record_version",
+    "duration_ms",
+    "free_bytes",
+    "total_bytes",
+    "logs_bytes",
 ];
 
+/// Of these also `null`: they are absent until somebody has counted.
+const COUNTED_LATER: &[&str] = &["free_bytes", "total_bytes", "logs_bytes"];
+
 /// Members whose texts do.
-const TEXTS: &[&str] = &["node", "request_id", "commit", "state_directory"];
+const TEXTS: &[&str] = &["node", "host", "request_id", "commit", "state_directory"];
 
 /// The document with marks in place of ids, times and changing numbers.
 pub(crate) fn redacted(value: &Value) -> Value {
@@ -37,7 +44,8 @@ pub(crate) fn redacted(value: &Value) -> Value {
 }
 
 fn member(name: &str, inner: &Value) -> Value {
-    if inner.is_number() && NUMBERS.contains(&name) {
+    let is_number = inner.is_number() || (inner.is_null() && COUNTED_LATER.contains(&name));
+    if is_number && NUMBERS.contains(&name) {
         Value::String("[number]".to_owned())
     } else if inner.is_string() && TEXTS.contains(&name) {
         Value::String(format!("[{name}]"))
