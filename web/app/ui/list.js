@@ -22,6 +22,9 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, onPi
   const at = rows.findIndex((row) => keyOf(row) === cursor.value);
   const latest = useRef({ rows, at });
   latest.current = { rows, at };
+  // Keys are bound once; what they call is that of the last drawing.
+  const acts = useRef(/** @type {any} */ ({})).current;
+  Object.assign(acts, { onPick, onPoint, nameOf, hrefOf, picked });
   useEffect(() => {
     const step = (by) => () => {
       const { rows: all, at: from } = latest.current;
@@ -36,19 +39,17 @@ export function List({ rows, columns, keyOf, hrefOf, label, picked, onPick, onPi
     if (hrefOf) {
       ends.push(bind("Enter", "Open the row", () => {
         const { rows: all, at: from } = latest.current;
-        if (from >= 0) go(hrefOf(all[from]));
+        if (from >= 0) go(acts.hrefOf(all[from]));
       }, "Lists"));
     }
     if (onPick) {
       ends.push(bind("x", "Select the row", () => {
         const { rows: all, at: from } = latest.current;
-        if (from >= 0) onPick(keyOf(all[from]), !picked?.value.has(keyOf(all[from])));
+        if (from >= 0) acts.onPick(keyOf(all[from]), !acts.picked?.value.has(keyOf(all[from])));
       }, "Lists"));
     }
     return () => ends.forEach((end) => end());
   }, []);
-  const acts = useRef(/** @type {any} */ ({})).current;
-  Object.assign(acts, { onPick, onPoint, nameOf });
   return html`<div class="scroll-x" role="region" aria-label=${label} tabindex="-1"><table class="list as-cards">
     <thead><tr>${onPick && html`<th scope="col" class="pick">${onPickAll && rows.length > 0 ? html`<input type="checkbox" aria-label="Select all that are shown" checked=${rows.every((row) => picked?.value.has(keyOf(row)))} onChange=${(event) => onPickAll(event.currentTarget.checked)} />` : html`<span class="unseen">Selected</span>`}</th>`}${columns.map(({ key, title, number: isNumber, className }) => html`<th key=${key} scope="col" class=${`${isNumber ? "number" : ""} ${className ?? ""}`}>${title}</th>`)}</tr></thead>
     <tbody ref=${body}>${rows.map((row, index) => html`<${Row} key=${keyOf(row)} row=${row} columns=${columns} keyOf=${keyOf} isAt=${index === at} picked=${picked} acts=${acts} />`)}</tbody>
