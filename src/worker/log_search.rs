@@ -131,8 +131,8 @@ fn forwards(file: &File, size: u64, wish: &Search, seeker: Seeker) -> io::Result
     if let Some(last) = places.last().filter(|_| full) {
         return Ok((places.clone(), last.offset + 1, false));
     }
-    // A text that has begun may go on behind the end.
-    let begun = end.saturating_sub(wish.text.len() as u64 - 1);
+    // A text that has begun may go on behind the end, and what follows a letter there says whether it is a tag.
+    let begun = end.saturating_sub(wish.text.len() as u64);
     let behind_last = places.last().map_or(0, |last| last.offset + 1);
     Ok((places, begun.max(behind_last).max(from), end == size))
 }
@@ -239,10 +239,15 @@ impl Line {
     /// Tells of the match that ends with this byte; false when nothing more is wanted.
     fn take(&mut self, offset: u64, byte: u8, tell: &mut impl FnMut(Place) -> bool) -> bool {
         if byte == b'\n' {
+            // A letter alone is no record, and text.
+            let goes_on = match self.part {
+                Part::Space(tag) => self.step(offset - 1, tag, tell),
+                Part::Tag | Part::Payload => true,
+            };
             self.start = offset + 1;
             self.part = Part::Tag;
             self.seeker.met = 0;
-            return true;
+            return goes_on;
         }
         match std::mem::replace(&mut self.part, Part::Payload) {
             Part::Tag if Tag::from_byte(byte).is_some() => {
@@ -392,6 +397,11 @@ mod tests {
             let is_record = line.len() >= 2 && Tag::from_byte(line[0]).is_some() && line[1] == b' ';
             let mut at = if is_record { 2 } else { 0 };
             let folded = fold(line);
+            // What follows it will say whether it is a tag.
+            let is_open = start + line.len() == bytes.len() && line.len() == 1;
+            if is_open && Tag::from_byte(line[0]).is_some() {
+                break;
+            }
             while at + text.len() <= folded.len() {
                 if folded[at..].starts_with(&text) {
                     found.push(((start + at) as u64, start as u64));
@@ -465,6 +475,23 @@ mod tests {
         assert_eq!(places(&found), [(8, 0), (23, 14)]);
         asked.from = Some(found.searched_to);
         assert_eq!(places(&search(file.path(), &asked).unwrap()), []);
+    }
+
+    #[test]
+    fn a_letter_alone_is_text_and_no_tag() {
+        let file = written(b"e a\n AAa\n AAaaAAa\nEaAAAAaAA\nO\n\no");
+        for budget in 2..40 {
+            let asked = |direction| Search {
+                budget,
+                ..wish("o", direction)
+            };
+            assert_eq!(walk(file.path(), asked(Direction::Next)), [(28, 28)], "{budget}");
+            assert_eq!(
+                walk(file.path(), asked(Direction::Previous)),
+                [(28, 28)],
+                "{budget}"
+            );
+        }
     }
 
     #[test]
