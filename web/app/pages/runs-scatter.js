@@ -161,7 +161,7 @@ export function Scatter({ rows, loading, asked, pointed }) {
         ${ticks.ticks.map((at) => html`<line key=${at} class="base" x1=${line.x(at)} x2=${line.x(at)} y1=${base} y2=${base + 4} /><text key=${`t${at}`} x=${line.x(at)} y=${base + 16} text-anchor="middle">${label(at)}</text>`)}</g>
         <line class="now" x1=${nowX} x2=${nowX} y1="0" y2=${base} />
         ${drawn}
-        ${beyond && html`<text class="beyond" x=${width - 8} y=${base - LANE / 2 + 3.5} text-anchor="end">next fire ${relative(Date.parse(beyond.at), now)} →</text>`}
+        ${beyond && width - nowX > 90 && html`<text class="beyond" x=${width - 8} y=${base - LANE / 2 + 3.5} text-anchor="end">${width - nowX > 160 ? "next fire " : ""}${relative(Date.parse(beyond.at), now)} →</text>`}
         ${lit && html`<circle class="lit" cx=${lit.x} cy=${lit.y} r="9" />`}
         ${drag && Math.abs(drag.x - drag.from) > 8 && html`<rect class="drag" x=${Math.min(drag.from, drag.x)} y="0" width=${Math.abs(drag.x - drag.from)} height=${base} />`}
       </svg>
