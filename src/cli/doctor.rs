@@ -93,7 +93,7 @@ fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
 }
 
 /// Where a daemon that listens there is reached from this machine.
-fn address_of(listen: SocketAddr) -> String {
+pub(super) fn address_of(listen: SocketAddr) -> String {
     let mut at = listen;
     match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => at.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -283,7 +283,8 @@ fn disk(config: &Config) -> Line {
     }
 }
 
-fn bytes(count: u64) -> String {
+/// `1.5 KiB`.
+pub(super) fn bytes(count: u64) -> String {
     let units = [
         (1_u64 << 40, "TiB"),
         (1 << 30, "GiB"),

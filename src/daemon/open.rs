@@ -84,7 +84,7 @@ pub struct Daemon {
     pub engine: Engine,
     /// Held for life.
     node_lock: HeldLock,
-    format_lock: Option<HeldLock>,
+    format_lock: HeldLock,
 }
 
 impl Daemon {
@@ -97,12 +97,9 @@ impl Daemon {
             None => None,
         };
         let format_lock = directory.lock_format()?;
-        if format_lock.is_none() {
-            return Err(OpenError::Other(format!(
-                "state directory {} is being migrated, compacted or restored; try again when that is done",
-                path.display()
-            )));
-        }
+        let Some(format_lock) = format_lock else {
+            return Err(OpenError::Other(format_taken(&directory, &path)));
+        };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
         let locks_trusted = directory.locks_are_trustworthy(&faults, Some(&own_exe()));
@@ -120,6 +117,7 @@ impl Daemon {
         };
         node_lock.write_number(crate::os::proc::own_pid())?;
         directory.write_format()?;
+        format_lock.share()?;
         let record = identity::record_of(&place, generated, clock.now());
         let name = node.clone();
         store
@@ -189,6 +187,18 @@ fn open_store(
             cause,
         }),
     }
+}
+
+/// Somebody has the lock that this start needs.
+fn format_taken(directory: &StateDirectory, path: &std::path::Path) -> String {
+    let path = path.display();
+    if directory.is_older() && !directory.holders().is_empty() {
+        return format!(
+            "state directory {path} is in use by a daemon of an older version; end it first: this one brings the store to \
+             its own format"
+        );
+    }
+    format!("state directory {path} is being migrated, compacted or restored; try again when that is done")
 }
 
 fn holder_words(holders: &[(String, Option<u32>)], own: Option<&str>) -> String {

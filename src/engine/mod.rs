@@ -4,8 +4,9 @@
 //! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
 //! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for, `bulk` what they ask for
-//! all runs that match.
+//! all runs that match, `backups` copies the store.
 
+pub mod backups;
 pub mod book;
 pub mod bulk;
 pub mod changes;

@@ -6,6 +6,7 @@
 //! files (`pages`). Not here: keys and scopes.
 
 mod app;
+mod backups;
 mod calendar;
 mod config;
 mod endings;

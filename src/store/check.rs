@@ -135,7 +135,8 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         EFFECT_DECIDED,
         RUN_EFFECTS,
         EFFECT_COUNTS,
-        BREACHES
+        BREACHES,
+        BACKUPS
     );
     Ok(())
 }

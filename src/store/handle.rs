@@ -153,7 +153,7 @@ impl Shared {
             }
             builder.open(&path)?
         };
-        migrate::bring_up(&database, self.clock.now())?;
+        migrate::bring_up(&database, self.clock.now(), &self.options.directory)?;
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place_of(&path);
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(database));
         Ok(())

@@ -8,7 +8,9 @@
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
 //! * `writer`: group commit, withdrawal, the reopen loop. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
+//! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
+pub mod backup;
 pub mod check;
 pub mod codec;
 pub mod coordination;
@@ -24,6 +26,7 @@ mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+pub mod restore;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;

@@ -1,11 +1,11 @@
-//! Every table on one page. Keys begin with the tenant; `meta`, `nodes` and `changes` are exempt.
+//! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark, LiveAttempt,
-    NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered,
-    RunningRow, ScheduleMark, WaitingRow,
+    BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark,
+    LiveAttempt, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep,
+    Remembered, RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -109,13 +109,15 @@ tables! {
     39 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
     /// Limits of jobs that are passed now: (job, limit and run).
     40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
+    /// The newest backups, by when they began and who made them.
+    41 BACKUPS "backups" (Millis, NodeName) => BackupRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BREACHES.index, super::NAMES.len() - 1);
+        assert_eq!(super::BACKUPS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
