@@ -11,6 +11,8 @@
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod backup;
+#[cfg(test)]
+mod backup_tests;
 pub mod check;
 pub mod codec;
 pub mod coordination;
@@ -19,7 +21,11 @@ pub mod entries;
 mod error;
 mod feed;
 #[cfg(test)]
+mod format_tests;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_backups;
 #[cfg(test)]
 mod golden_reports;
 mod handle;
