@@ -55,6 +55,8 @@ mod week;
 mod why;
 
 #[cfg(test)]
+mod backup_tests;
+#[cfg(test)]
 mod endings_tests;
 #[cfg(test)]
 mod fixture;

@@ -12,6 +12,7 @@ use super::param::{Kind, Param};
 use super::router::page;
 use crate::domain::workflow::attempt::Outcome;
 use crate::engine::changes::start;
+use crate::words::ids::EntryId;
 use crate::words::names::JobName;
 
 const COMMITTED: &str = "config/openapi.json";
@@ -96,6 +97,8 @@ struct Stage {
     waiting: String,
     retrying: String,
     entry: String,
+    /// For files that an operation makes: outside of the state directory.
+    elsewhere: tempfile::TempDir,
 }
 
 async fn stage() -> Stage {
@@ -125,6 +128,7 @@ async fn stage() -> Stage {
         waiting: text("runId"),
         retrying: again["runId"].as_str().unwrap().to_owned(),
         entry: text("queueId"),
+        elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
 }
@@ -166,6 +170,9 @@ impl Stage {
         let value = |field: &Param| {
             if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
+            } else if field.name == "path" {
+                let file = self.elsewhere.path().join(EntryId::random().to_string());
+                Value::from(file.to_string_lossy())
             } else {
                 Value::from(sample(field))
             }
