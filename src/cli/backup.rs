@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use super::args::{ConfigArguments, Global};
 use super::client::{Body, Client};
 use super::configuration;
-use super::doctor::{address_of, bytes, counted};
+use super::doctor::{address_of, counted};
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
+use super::machine::bytes;
 use super::show::{Show, write_stderr};
 use crate::store::backup;
 use crate::store::coordination::StateDirectory;
@@ -192,6 +193,6 @@ fn tell(data: &Value, how: &str, show: &Show) -> Result<Exit, Failure> {
         ("blake3", text("blake3")),
         ("made", how.to_owned()),
     ])?;
-    show.note("Logs of attempts are not in it; they are files, in `logs` of the state directory.");
+    show.note("Logs of attempts are not in it: they are files, in `logs` of the state.");
     Ok(Exit::Done)
 }

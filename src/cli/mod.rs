@@ -5,7 +5,7 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `backup`, `restore`, `check`, `init`, `completions`, the preview of an expression
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
@@ -27,6 +27,7 @@ mod foreground;
 mod init;
 mod jobs;
 mod log_text;
+mod machine;
 mod nodes;
 mod paragraph;
 mod pauses;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::doctor::{bytes, counted};
+use super::doctor::counted;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::machine::bytes;
 use super::show::Show;
 use crate::store::restore::{self, RestoreError, Restored, Verified};
 use crate::words::limits;
@@ -160,9 +161,7 @@ fn told_restored(
         pairs.push(("waiting", text));
     }
     show.pairs(&pairs)?;
-    show.note(
-        "End the daemon that the backup came from before you start one here: both would run the same schedules. \
-         Logs of attempts are not in a backup.",
-    );
+    show.note("End the daemon that the backup came from before you start one here:");
+    show.note("both would run the same schedules. Logs of attempts are not in a backup.");
     Ok(Exit::Done)
 }

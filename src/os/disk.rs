@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fs::statfs;
+use rustix::fs::{Access, access, statfs};
 
 /// A reading of statfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +99,11 @@ impl FileSystem {
     }
 }
 
+/// Whether this process may write there: rights, and a file system that is mounted to be read only. Writes nothing.
+pub fn may_write(path: &Path) -> io::Result<()> {
+    Ok(access(path, Access::WRITE_OK)?)
+}
+
 /// `f_type` is a signed word of the platform; its low 32 bits are the number.
 fn magic(word: impl TryInto<i64>) -> u32 {
     let word = word.try_into().unwrap_or(0);
@@ -140,5 +145,7 @@ mod tests {
         let fs = FileSystem::of(folder.path()).unwrap();
         assert!(fs.free_bytes > 0 && fs.free_bytes <= fs.total_bytes);
         assert!(FileSystem::of(&folder.path().join("absent")).is_err());
+        assert!(may_write(folder.path()).is_ok());
+        assert!(may_write(&folder.path().join("absent")).is_err());
     }
 }
