@@ -51,7 +51,12 @@ pub enum NotBegun {
 }
 
 /// Begins a backup. What is received changes when it ends.
-pub async fn begin(engine: &Engine, to: PathBuf, by: &str) -> Result<watch::Receiver<BackupNews>, NotBegun> {
+pub async fn begin(
+    engine: &Engine,
+    known: &Backups,
+    to: PathBuf,
+    by: &str,
+) -> Result<watch::Receiver<BackupNews>, NotBegun> {
     let (state, target) = (engine.store.directory().to_path_buf(), to.clone());
     let looked = tokio::task::spawn_blocking(move || backup::check_target(&target, &state)).await;
     match looked {
@@ -66,7 +71,7 @@ pub async fn begin(engine: &Engine, to: PathBuf, by: &str) -> Result<watch::Rece
         end: None,
     };
     {
-        let mut newest = engine.backups.lock();
+        let mut newest = known.lock();
         if let Some(other) = newest.as_ref().filter(|news| news.end.is_none()) {
             return Err(NotBegun::Running(other.path.clone()));
         }
@@ -74,11 +79,23 @@ pub async fn begin(engine: &Engine, to: PathBuf, by: &str) -> Result<watch::Rece
     }
     let (sender, receiver) = watch::channel(news.clone());
     // It ends by itself: a caller that goes away does not end it.
-    drop(tokio::spawn(make(engine.clone(), to, news, sender)));
+    drop(tokio::spawn(make(
+        engine.clone(),
+        known.clone(),
+        to,
+        news,
+        sender,
+    )));
     Ok(receiver)
 }
 
-async fn make(engine: Engine, to: PathBuf, mut news: BackupNews, sender: watch::Sender<BackupNews>) {
+async fn make(
+    engine: Engine,
+    known: Backups,
+    to: PathBuf,
+    mut news: BackupNews,
+    sender: watch::Sender<BackupNews>,
+) {
     let store = engine.store.clone();
     let made = tokio::task::spawn_blocking(move || backup::write(&store, &to)).await;
     let result = match made {
@@ -98,7 +115,7 @@ async fn make(engine: Engine, to: PathBuf, mut news: BackupNews, sender: watch::
     }
     news.end = Some((engine.now().wall, result));
     remember(&engine, &news).await;
-    *engine.backups.lock() = Some(news.clone());
+    *known.lock() = Some(news.clone());
     sender.send_replace(news);
 }
 
@@ -143,7 +160,7 @@ fn record(tx: &mut Tx<'_>, key: &(Millis, NodeName), row: &BackupRow) -> Result<
 }
 
 /// Backups of all daemons, newest first; also the one that this daemon makes now.
-pub fn all(rows: &mut impl Rows, engine: &Engine) -> Result<Vec<BackupNews>, StoreError> {
+pub fn all(rows: &mut impl Rows, known: &Backups) -> Result<Vec<BackupNews>, StoreError> {
     let stored = rows.scan_each_back(&BACKUPS, &(), None, limits::BACKUPS_KEPT_MAX)?;
     let stored = stored.into_iter().filter_map(|each| each.row.ok());
     let mut found: Vec<BackupNews> = stored
@@ -155,7 +172,7 @@ pub fn all(rows: &mut impl Rows, engine: &Engine) -> Result<Vec<BackupNews>, Sto
             end: Some((row.ended_at, row.result)),
         })
         .collect();
-    let own = engine.backups.lock().clone();
+    let own = known.lock().clone();
     // One whose row could not be written is known here all the same.
     if let Some(own) = own
         && !found

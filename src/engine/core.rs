@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use super::backups::Backups;
 use super::book::{Book, BookShelf};
 use super::live::LiveTable;
 use super::metrics::Metrics;
@@ -53,8 +52,6 @@ pub struct Engine {
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
     pub warm: WarmShims,
-    /// The backup that is made now.
-    pub backups: Backups,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -97,7 +94,6 @@ impl Engine {
             deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
-            backups: Backups::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }

@@ -108,13 +108,13 @@ async fn the_oldest_backups_are_forgotten() {
         assert_eq!(face.backup().await.status, 201);
         face.clock.advance(1_000);
     }
-    let engine = face.app.engine.clone();
-    let known = face
+    let known = face.app.backups.clone();
+    let found = face
         .app
         .engine
-        .read(move |tx| backups::all(tx, &engine))
+        .read(move |tx| backups::all(tx, &known))
         .await
         .unwrap();
-    assert_eq!(known.len(), limits::BACKUPS_KEPT_MAX);
-    assert_eq!(known.last().unwrap().began_at, BEGIN.plus(2_000));
+    assert_eq!(found.len(), limits::BACKUPS_KEPT_MAX);
+    assert_eq!(found.last().unwrap().began_at, BEGIN.plus(2_000));
 }

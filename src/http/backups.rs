@@ -87,8 +87,8 @@ impl From<BackupNews> for BackupView {
 
 /// The newest backups.
 pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<BackupView>>>, Problem> {
-    let engine = app.engine.clone();
-    let found = app.engine.read(move |tx| backups::all(tx, &engine)).await?;
+    let known = app.backups.clone();
+    let found = app.engine.read(move |tx| backups::all(tx, &known)).await?;
     let data = found.into_iter().map(BackupView::from).collect();
     Ok(Json(Data { data }))
 }
@@ -96,7 +96,7 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<BackupV
 /// Makes one. 201 when it is done, 202 when it goes on after the answer.
 pub(super) async fn make(State(app): State<App>, body: Bytes) -> Result<Response, Problem> {
     let path = path_of(&body)?;
-    let begun = backups::begin(&app.engine, path, PRINCIPAL).await;
+    let begun = backups::begin(&app.engine, &app.backups, path, PRINCIPAL).await;
     let mut news = begun.map_err(refusal)?;
     let ended = news.wait_for(|news| news.end.is_some());
     let is_done = tokio::time::timeout(WAIT, ended).await.is_ok();
