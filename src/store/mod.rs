@@ -31,6 +31,8 @@ mod peers;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;
+#[cfg(test)]
+mod sharing_tests;
 pub mod table;
 pub mod tables;
 mod tx;
