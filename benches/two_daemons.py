@@ -82,7 +82,9 @@ def main():
     folder = tempfile.mkdtemp(prefix="ductor-two-")
     ran, config = os.path.join(folder, "ran"), os.path.join(folder, "ductor.yaml")
     nap = f"; sleep {args.sleep}" if args.sleep else ""
-    command = f"echo $DUCTOR_JOB_NAME $DUCTOR_NODE $DUCTOR_FENCE $DUCTOR_SCHEDULED_AT $(date +%s.%N) >> {ran}{nap}"
+    # The instant costs a process, so it is written only where it is asked for.
+    when = "$(date +%s.%N)" if args.kill else "-"
+    command = f"echo $DUCTOR_JOB_NAME $DUCTOR_NODE $DUCTOR_FENCE $DUCTOR_SCHEDULED_AT {when} >> {ran}{nap}"
     with open(config, "w") as file:
         file.write(f"pools:\n  p: {{slots: {args.slots}, maxQueued: 10000}}\n")
         file.write("jobs:\n")
