@@ -268,7 +268,7 @@ mod tests {
         );
         let name = crate::words::names::NodeName::new("n-a").unwrap();
         let mut lock = directory.try_lock_node(&name).unwrap().unwrap();
-        lock.write_number(42).unwrap();
+        lock.write_holder(42, "auto").unwrap();
         assert!(
             locks(folder.path())
                 .unwrap()

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use super::reload::{self, Reloader};
 use super::{book, identity, run};
-use crate::config::Config;
+use crate::config::{Config, StateMode};
 use crate::engine::changes::{nodes, publish};
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
-use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory};
-use crate::store::{ChangeError, Store, StoreError, StoreOptions};
+use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory, is_kept_alone};
+use crate::store::migrate;
+use crate::store::{ChangeError, Store, StoreError, StoreMode, StoreOptions};
 use crate::words::limits;
 use crate::words::names::NodeName;
 use crate::words::time::{Clock, SystemClock};
@@ -29,11 +30,23 @@ pub enum OpenError {
         /// The pid in its lock file.
         holder: Option<u32>,
     },
-    /// Another daemon has the store.
+    /// Another daemon has the store and shares it with nobody, or this one would.
     #[error(
-        "state directory {path} is in use by another daemon{holder}; end it, or give this one its own --state-dir"
+        "state directory {path} is in use by another daemon{holder}; {remedy}, or give this one its own --state-dir"
     )]
     DirectoryTaken {
+        /// Its name and pid, in words.
+        holder: String,
+        /// The directory as configured.
+        path: String,
+        /// What else could be done.
+        remedy: &'static str,
+    },
+    /// Another daemon holds the store in the middle of something and does not go on.
+    #[error(
+        "state directory {path} is held by another daemon{holder} that does not go on; is it stopped? Let it go on, or end it"
+    )]
+    DirectoryHeld {
         /// Its name and pid, in words.
         holder: String,
         /// The directory as configured.
@@ -102,12 +115,7 @@ impl Daemon {
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
-        let locks_trusted = directory.locks_are_trustworthy(&faults, Some(&own_exe()));
-        if !locks_trusted {
-            tracing::error!(
-                "exclusive locks do not exclude in this state directory; slot pools admit nothing"
-            );
-        }
+        let locks_trusted = trust_locks(&directory, &faults);
         let store = open_store(&config, &directory, &clock, faults)?;
         let place = identity::place()?;
         let generated = configured.is_none();
@@ -115,7 +123,8 @@ impl Daemon {
             Some(taken) => taken,
             None => identity::take_generated(&directory, &store, &place)?,
         };
-        node_lock.write_number(crate::os::proc::own_pid())?;
+        node_lock.write_holder(crate::os::proc::own_pid(), mode_word(config.state.mode))?;
+        store.listen(node.as_str())?;
         directory.write_format()?;
         format_lock.share()?;
         let record = identity::record_of(&place, generated, clock.now());
@@ -162,6 +171,22 @@ impl Daemon {
     }
 }
 
+/// Whether the locks of the state directory exclude, on this machine and on others; says so if not.
+fn trust_locks(directory: &StateDirectory, faults: &Faults) -> bool {
+    // A mount table that cannot be read is no reason for distrust; the probe is the real test on this machine.
+    if let Ok(Some(option)) = crate::os::disk::keeps_locks_local(directory.root()) {
+        tracing::error!(
+            "the state directory is on a mount that keeps locks local (`{option}`); slot pools admit nothing"
+        );
+        return false;
+    }
+    let excludes = directory.locks_are_trustworthy(faults, Some(&own_exe()));
+    if !excludes {
+        tracing::error!("exclusive locks do not exclude in this state directory; slot pools admit nothing");
+    }
+    excludes
+}
+
 fn open_store(
     config: &Config,
     directory: &StateDirectory,
@@ -171,16 +196,40 @@ fn open_store(
     let cache_bytes = usize::try_from(config.state.cache_bytes).unwrap_or(usize::MAX);
     let options = StoreOptions {
         cache_bytes,
+        mode: match config.state.mode {
+            StateMode::Auto => StoreMode::Auto,
+            StateMode::Exclusive => StoreMode::Exclusive,
+            StateMode::Shared => StoreMode::Shared,
+        },
         // A store that was there once and is gone is never replaced by an empty one.
         create: !directory.was_used(),
         faults,
         ..StoreOptions::in_directory(directory.root())
     };
-    match Store::open(options, Arc::clone(clock)) {
+    let holder = || holder_words(&directory.holders(), config.node.name.as_deref());
+    let path = || config.state.path.display().to_string();
+    let migrated = if directory.is_older() {
+        migrate::migrate_files(directory, clock.now())
+    } else {
+        Ok(())
+    };
+    match migrated.and_then(|()| Store::open(options, Arc::clone(clock))) {
         Ok(store) => Ok(store),
-        Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
-            path: config.state.path.display().to_string(),
-            holder: holder_words(&directory.holders(), config.node.name.as_deref()),
+        Err(StoreError::InUse) if config.state.mode == StateMode::Exclusive => {
+            Err(OpenError::DirectoryTaken {
+                path: path(),
+                holder: holder(),
+                remedy: "end it, or share the store: `state.mode: auto` in both",
+            })
+        }
+        Err(StoreError::InUse) if is_kept_alone(directory.root()) => Err(OpenError::DirectoryTaken {
+            path: path(),
+            holder: holder(),
+            remedy: "end it, or let it share the store: `state.mode: auto` in its configuration",
+        }),
+        Err(StoreError::InUse | StoreError::Held) => Err(OpenError::DirectoryHeld {
+            path: path(),
+            holder: holder(),
         }),
         Err(cause) => Err(OpenError::Store {
             path: directory.root().join("ductor.redb").display().to_string(),
@@ -199,6 +248,14 @@ fn format_taken(directory: &StateDirectory, path: &std::path::Path) -> String {
         );
     }
     format!("state directory {path} is being migrated, compacted or restored; try again when that is done")
+}
+
+fn mode_word(mode: StateMode) -> &'static str {
+    match mode {
+        StateMode::Auto => "auto",
+        StateMode::Exclusive => "exclusive",
+        StateMode::Shared => "shared",
+    }
 }
 
 fn holder_words(holders: &[(String, Option<u32>)], own: Option<&str>) -> String {

@@ -356,7 +356,7 @@ fn a_restore_needs_an_empty_directory() {
     let name = NodeName::new("n-a").unwrap();
     let directory = StateDirectory::prepare(&place.state(), true).unwrap();
     let mut lock = directory.try_lock_node(&name).unwrap().unwrap();
-    lock.write_number(42).unwrap();
+    lock.write_holder(42, "auto").unwrap();
     let error = restore(&place.state()).unwrap_err();
     assert!(error.is_conflict(), "{error}");
     assert!(

@@ -10,6 +10,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, TableDefinition, TableEr
 use super::backup;
 #[cfg(debug_assertions)]
 use super::codec;
+use super::coordination::StateDirectory;
 use super::error::StoreError;
 use super::keys::Key;
 use super::rows::Number;
@@ -71,6 +72,15 @@ fn number_in_meta(snapshot: &ReadTransaction, key: &(String,)) -> Result<Option<
     };
     let (_, Number(number)) = META.read_row(&key, value.value())?;
     Ok(Some(number))
+}
+
+/// Migrates the store of a directory whose format is older, before anybody opens it to work: a large one takes its time. The
+/// caller has the format's lock alone.
+pub fn migrate_files(directory: &StateDirectory, now: Now) -> Result<(), StoreError> {
+    let database = backup::open_to_change(&directory.store_file())?;
+    bring_up(&database, now, directory.root())?;
+    database.close()?;
+    Ok(())
 }
 
 /// Makes the tables of a new file, migrates an older one, refuses a newer one in words.
