@@ -15,12 +15,13 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "schedule.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
     "get-told-on-failure.md",
     "find-out-why.md",
+    "back-up-and-restore.md",
 ];
 
 /// Made of the table of keys, and compared with it by the tests of `config/`.
@@ -454,6 +455,11 @@ fn page_get_told_on_failure() {
 #[test]
 fn page_find_out_why() {
     walk("find-out-why.md");
+}
+
+#[test]
+fn page_back_up_and_restore() {
+    walk("back-up-and-restore.md");
 }
 
 #[test]
