@@ -15,6 +15,7 @@ pub enum Signal {
     Term,
     Kill,
     Cont,
+    Stop,
     Interrupt,
     Hangup,
 }
@@ -25,6 +26,7 @@ impl Signal {
             Self::Term => rustix::process::Signal::TERM,
             Self::Kill => rustix::process::Signal::KILL,
             Self::Cont => rustix::process::Signal::CONT,
+            Self::Stop => rustix::process::Signal::STOP,
             Self::Interrupt => rustix::process::Signal::INT,
             Self::Hangup => rustix::process::Signal::HUP,
         }

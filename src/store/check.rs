@@ -52,7 +52,20 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
 /// Opens the file of a stopped daemon and checks it. It makes no file and migrates nothing; what a kill left is repaired
 /// as any open would. A store of another format is an error.
 pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
-    let database = redb::Database::builder().open(directory.join("ductor.redb"))?;
+    let (_database, mut tx) = open_stopped(directory)?;
+    Ok(Checked {
+        findings: check(&mut tx)?,
+        rows: tx.count_rows()?,
+    })
+}
+
+/// A snapshot of the files of a stopped daemon, after every checksum of the file has been compared: what somebody else
+/// wrote into it is an error here, and could be a wrong answer or a panic in a plain open.
+/// The snapshot can be read as long as the file is open.
+pub(super) fn open_stopped(directory: &Path) -> Result<(redb::Database, ReadTx), StoreError> {
+    let mut builder = redb::Database::builder();
+    builder.set_check_integrity_on_open(true);
+    let database = builder.open(directory.join("ductor.redb"))?;
     let mut tx = ReadTx::new(database.begin_read()?);
     let format = tx
         .get(&all::META, &("format".to_owned(),))?
@@ -63,14 +76,11 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
         Ordering::Less => Err(StoreError::io(&format!(
             "it has format {found} and is brought to {FORMAT} by a start"
         ))),
-        Ordering::Equal => Ok(Checked {
-            findings: check(&mut tx)?,
-            rows: tx.count_rows()?,
-        }),
+        Ordering::Equal => Ok((database, tx)),
     }
 }
 
-fn every<K: Key, R: Record>(
+pub(super) fn every<K: Key, R: Record>(
     tx: &mut ReadTx,
     table: &Table<K, R>,
     mut visit: impl FnMut(K, R),

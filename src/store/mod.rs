@@ -7,8 +7,9 @@
 //! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
 //! * `writer`: group commit, withdrawal, the reopen loop. `coordination`: the state directory and its locks.
-//! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
+//! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
 
+pub mod audit;
 pub mod check;
 pub mod codec;
 pub mod coordination;
