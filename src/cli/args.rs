@@ -11,7 +11,9 @@ use clap::{Args, Parser, Subcommand};
 
 use super::caller::Caller;
 use super::failure::Failure;
-use super::{check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status};
+use super::{
+    check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status, torture,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,6 +145,8 @@ pub(super) enum Command {
     Init(init::InitArguments),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
+    /// The crash test on your own disk: daemons are killed, frozen and misled, and nothing may be lost.
+    Torture(torture::TortureArguments),
     /// The script that completes commands and flags in a shell.
     Completions(completions::CompletionsArguments),
 }

@@ -15,7 +15,7 @@ use super::show::Show;
 use super::times;
 use super::{
     check, completions, configure, doctor, foreground, init, jobs, nodes, runs, schedules, serve, slots,
-    status,
+    status, torture,
 };
 
 /// Runs the command line of this process.
@@ -48,6 +48,9 @@ pub fn run() -> ExitCode {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
         Command::Init(arguments) => ended(&global, init::init(&arguments, &Show::new(&global))),
+        Command::Torture(arguments) => with_runtime(&global, |runtime, show| {
+            runtime.block_on(torture::torture(&arguments, show))
+        }),
         Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
         Command::Schedule(command) if !command.needs_a_daemon() => ended(
             &global,
@@ -130,6 +133,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         | Command::Check(_)
         | Command::Init(_)
         | Command::Doctor(_)
+        | Command::Torture(_)
         | Command::Completions(_) => Err(Failure::Usage("this command needs no daemon".to_owned())),
     }
 }
