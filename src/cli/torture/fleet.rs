@@ -136,7 +136,8 @@ impl Fleet {
         if let Some(status) = self.ended(daemon) {
             self.note_end(daemon, status, now);
         }
-        if due(self.members[daemon].start_at) {
+        // One that drains keeps its place until it is gone.
+        if due(self.members[daemon].start_at) && !self.is_there(daemon) {
             self.start(daemon);
         }
         let member = &self.members[daemon];
@@ -207,10 +208,10 @@ impl Fleet {
         self.members[daemon].child.is_some()
     }
 
-    /// It has said its address and is not frozen.
+    /// It has said its address, is not frozen and not about to end.
     pub(super) fn is_ready(&self, daemon: usize) -> bool {
         let member = &self.members[daemon];
-        member.child.is_some() && member.ready && member.frozen_until.is_none()
+        member.child.is_some() && member.ready && member.frozen_until.is_none() && !member.may_end
     }
 
     /// Every daemon is ready.
