@@ -38,6 +38,8 @@ const fn job(name: &'static str, slots: Option<(&'static str, u32)>, weight: u64
     }
 }
 
+/// The one that fires on every daemon.
+pub(super) const EACH: &str = "each";
 /// The one that clients cancel whole: all of its runs may end so.
 pub(super) const CANCELLED: &str = "cancelled";
 /// The one whose entries may wait too long.
@@ -54,7 +56,7 @@ pub(super) const JOBS: [Job; 12] = [
     Job {
         every: Some("3s"),
         more: "clusterPolicy: EveryNode",
-        ..job("each", Some(("narrow", 1)), 0)
+        ..job(EACH, Some(("narrow", 1)), 0)
     },
     Job {
         every: Some("2s"),
@@ -105,6 +107,11 @@ impl Job {
             flaky: self.flaky,
         }
     }
+}
+
+/// The job fires by itself.
+pub(super) fn fires(name: &str) -> bool {
+    JOBS.iter().any(|job| job.name == name && job.every.is_some())
 }
 
 /// Names of the slot pools.

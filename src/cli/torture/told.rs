@@ -127,11 +127,11 @@ impl Head<'_> {
 
 /// The lines of a round.
 pub(super) fn round_line(round: &Round, outcome: &Outcome) -> String {
-    let deeds: Vec<String> = round.deeds.iter().map(|deed| deed.act.to_string()).collect();
-    let mut deeds = deeds.join(", ");
-    if round.damage.is_some() {
-        deeds.push_str(", a damaged copy");
-    }
+    let mut deeds: Vec<String> = round.deeds.iter().map(|deed| deed.act.to_string()).collect();
+    deeds.extend(round.damage.map(|_| "a damaged copy".to_owned()));
+    // A deed is not broken in two.
+    let deeds: Vec<String> = deeds.iter().map(|deed| deed.replace(' ', "\u{a0}")).collect();
+    let deeds = wrapped(&deeds.join(", "), Some(WIDTH), INDENT).replace('\u{a0}', " ");
     let mark = if outcome.findings.is_empty() { "ok" } else { "LOST" };
     let numbers = format!(
         "{:>4}  {mark}  {}: {} starts acknowledged, {} runs ended, {} repeated",
@@ -141,7 +141,6 @@ pub(super) fn round_line(round: &Round, outcome: &Outcome) -> String {
         outcome.ended,
         outcome.again
     );
-    let deeds = wrapped(&deeds, Some(WIDTH), INDENT);
     format!("{numbers}\n{}{deeds}\n", " ".repeat(INDENT))
 }
 
@@ -160,7 +159,7 @@ mod tests {
         for number in 1..40 {
             let round = round(3, number, abilities);
             let text = round_line(&round, &Outcome::default());
-            assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
             let shown = text.split_whitespace().collect::<Vec<_>>().join(" ");
             for deed in &round.deeds {
                 assert!(shown.contains(&deed.act.to_string()), "{text}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::evidence::Evidence;
-use super::jobs::{CANCELLED, HASTY, SHIFTING};
+use super::jobs::{self, CANCELLED, EACH, HASTY, SHIFTING};
 use super::ledger::Ledger;
 use super::step::ON_PURPOSE;
 use crate::domain::workflow::run::RunState;
@@ -102,8 +102,9 @@ fn unknown(evidence: &Evidence, audited: &Audited) -> Vec<String> {
 fn fired_twice(evidence: &Evidence) -> Vec<String> {
     let mut moments: BTreeMap<(&str, &str, &str), BTreeSet<RunId>> = BTreeMap::new();
     for (run, executions) in &evidence.runs {
-        for executed in executions.iter().filter(|executed| executed.scheduled_at != "-") {
-            let node = if executed.job == "each" {
+        // A start by hand has a moment too, and that is nobody's.
+        for executed in executions.iter().filter(|executed| jobs::fires(&executed.job)) {
+            let node = if executed.job == EACH {
                 executed.node.as_str()
             } else {
                 ""
@@ -214,4 +215,257 @@ fn unended(audited: &Audited, due: &BTreeSet<RunId>) -> Vec<String> {
             )
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::Executed;
+    use super::*;
+    use crate::store::check::Checked;
+    use crate::words::time::Millis;
+
+    const ONE: RunId = RunId([1; 16]);
+    const TWO: RunId = RunId([2; 16]);
+
+    fn succeeded() -> RunState {
+        RunState::Succeeded {
+            started_at: Millis(1),
+            ended_at: Millis(2),
+        }
+    }
+
+    fn audited(runs: &[(RunId, &str, RunState)]) -> Audited {
+        let runs = runs.iter().map(|(id, job, state)| {
+            let run = AuditedRun {
+                job: (*job).to_owned(),
+                state: state.clone(),
+                executions: 1,
+                lost: 0,
+            };
+            (*id, run)
+        });
+        Audited {
+            checked: Checked {
+                findings: Vec::new(),
+                rows: 1,
+            },
+            runs: runs.collect(),
+            content: 0,
+        }
+    }
+
+    fn executed(job: &str, fence: u64, at: &str, code: Option<i32>) -> Executed {
+        Executed {
+            line: usize::try_from(fence).unwrap(),
+            fence,
+            job: job.to_owned(),
+            node: "a".to_owned(),
+            scheduled_at: at.to_owned(),
+            code,
+        }
+    }
+
+    fn evidence(runs: &[(RunId, Executed)]) -> Evidence {
+        let mut evidence = Evidence {
+            lines: runs.len(),
+            ..Evidence::default()
+        };
+        for (run, executed) in runs {
+            evidence.runs.entry(*run).or_default().push(executed.clone());
+        }
+        evidence
+    }
+
+    fn told(run: RunId, job: &str) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.accepted("k", job, run, None);
+        ledger
+    }
+
+    /// The only sentence, or none.
+    #[track_caller]
+    fn check(ledger: &Ledger, evidence: &Evidence, audited: &Audited, expected: &str) {
+        let due = BTreeSet::from([ONE]);
+        let found = judge(&mut Past::default(), ledger, evidence, audited, Some(&due));
+        match expected {
+            "" => assert_eq!(found, Vec::<String>::new()),
+            words => assert!(found.len() == 1 && found[0].contains(words), "{words}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn what_fits_together_is_no_finding() {
+        let ran = evidence(&[(ONE, executed("small", 1, "-", Some(0)))]);
+        check(
+            &told(ONE, "small"),
+            &ran,
+            &audited(&[(ONE, "small", succeeded())]),
+            "",
+        );
+        // Unfinished work that nobody waited for.
+        let both = audited(&[(ONE, "small", succeeded()), (TWO, "tick", RunState::Pending)]);
+        check(&told(ONE, "small"), &ran, &both, "");
+    }
+
+    #[test]
+    fn a_lost_start_is_found() {
+        check(
+            &told(ONE, "small"),
+            &Evidence::default(),
+            &audited(&[]),
+            "is not in the store",
+        );
+        let other = audited(&[(ONE, "broad", succeeded())]);
+        let ran = evidence(&[(ONE, executed("broad", 1, "-", Some(0)))]);
+        check(
+            &told(ONE, "small"),
+            &ran,
+            &other,
+            "was acknowledged as a run of small and is one of broad",
+        );
+    }
+
+    #[test]
+    fn work_that_the_store_does_not_know_is_found() {
+        let ran = evidence(&[(ONE, executed("small", 1, "-", Some(0)))]);
+        check(
+            &Ledger::default(),
+            &ran,
+            &audited(&[]),
+            "was executed and is not in the store",
+        );
+    }
+
+    #[test]
+    fn an_end_without_a_cause_is_found() {
+        let nothing = Evidence::default();
+        let ends = |state: RunState| audited(&[(ONE, "small", state)]);
+        let skipped = |reason: &str| RunState::Skipped {
+            ended_at: Millis(2),
+            reason: reason.to_owned(),
+        };
+        let cancelled = RunState::Cancelled {
+            started_at: None,
+            ended_at: Millis(2),
+            reason: "cancelled by operator".to_owned(),
+        };
+        let failed = |reason: &str| RunState::Failed {
+            started_at: None,
+            ended_at: Millis(2),
+            reason: reason.to_owned(),
+        };
+        let ledger = told(ONE, "small");
+        check(&ledger, &nothing, &ends(succeeded()), "succeeded and never ran");
+        let cut_short = evidence(&[(ONE, executed("small", 1, "-", None))]);
+        check(
+            &ledger,
+            &cut_short,
+            &ends(succeeded()),
+            "no execution came to its end",
+        );
+        check(
+            &ledger,
+            &nothing,
+            &ends(skipped("queue timeout")),
+            "skipped without cause",
+        );
+        check(&ledger, &nothing, &ends(cancelled.clone()), "nobody asked");
+        check(
+            &ledger,
+            &nothing,
+            &ends(failed("defect")),
+            "failed without cause: defect",
+        );
+        check(
+            &ledger,
+            &nothing,
+            &ends(RunState::Pending),
+            "is pending although nothing hinders it",
+        );
+        let mut asked = told(ONE, "small");
+        asked.cancelled.insert(ONE);
+        check(&asked, &nothing, &ends(cancelled), "");
+        check(&asked, &nothing, &ends(skipped("cancelled by operator")), "");
+        let hasty = audited(&[(ONE, HASTY, skipped("queue timeout"))]);
+        check(&told(ONE, HASTY), &nothing, &hasty, "");
+    }
+
+    #[test]
+    fn a_moment_that_fires_twice_is_found() {
+        let at = "2026-01-01T00:00:00.000Z";
+        let both = |job: &str| {
+            let runs = evidence(&[
+                (ONE, executed(job, 1, at, Some(0))),
+                (TWO, executed(job, 2, at, Some(0))),
+            ]);
+            (runs, audited(&[(ONE, job, succeeded()), (TWO, job, succeeded())]))
+        };
+        let (ran, store) = both("tick");
+        check(
+            &Ledger::default(),
+            &ran,
+            &store,
+            "job tick fired 2 times for 2026",
+        );
+        let (ran, store) = both("small");
+        check(&Ledger::default(), &ran, &store, "");
+    }
+
+    #[test]
+    fn a_fence_that_is_given_twice_is_found() {
+        let ran = evidence(&[
+            (ONE, executed("small", 1, "-", Some(0))),
+            (TWO, executed("small", 1, "-", Some(0))),
+        ]);
+        let store = audited(&[(ONE, "small", succeeded()), (TWO, "small", succeeded())]);
+        check(&Ledger::default(), &ran, &store, "fence 1 was given to");
+    }
+
+    #[test]
+    fn what_has_ended_stays_so() {
+        let mut past = Past::default();
+        let ledger = Ledger::default();
+        let store = audited(&[(ONE, "small", succeeded())]);
+        let mut ran = evidence(&[(ONE, executed("small", 1, "-", Some(0)))]);
+        assert_eq!(
+            judge(&mut past, &ledger, &ran, &store, None),
+            Vec::<String>::new()
+        );
+        assert_eq!((past.ended(), past.known().len()), (1, 1));
+        ran.runs
+            .entry(ONE)
+            .or_default()
+            .push(executed("small", 5, "-", Some(0)));
+        let found = judge(&mut past, &ledger, &ran, &store, None);
+        assert!(
+            found.len() == 1 && found[0].contains("was executed again"),
+            "{found:?}"
+        );
+        let found = judge(&mut past, &ledger, &Evidence::default(), &audited(&[]), None);
+        assert!(found.len() == 1 && found[0].contains("is gone now"), "{found:?}");
+    }
+
+    #[test]
+    fn what_others_found_is_told_once() {
+        let mut past = Past::default();
+        let mut seen = Evidence::default();
+        seen.violations.push("two live copies".to_owned());
+        let mut ledger = Ledger::default();
+        ledger.findings.push("one key, two runs".to_owned());
+        let mut store = audited(&[]);
+        store.checked.findings.push("runs: a row is missing".to_owned());
+        let found = judge(&mut past, &ledger, &seen, &store, None);
+        assert_eq!(
+            found,
+            [
+                "store: runs: a row is missing",
+                "two live copies",
+                "one key, two runs"
+            ]
+        );
+        assert_eq!(
+            judge(&mut past, &ledger, &seen, &audited(&[]), None),
+            Vec::<String>::new()
+        );
+    }
 }
