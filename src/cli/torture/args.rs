@@ -1,10 +1,5 @@
 //! The words of `ductor torture`.
 
-#![expect(
-    clippy::doc_markdown,
-    reason = "these comments are the help texts, where backticks would be printed"
-)]
-
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -25,7 +20,7 @@ the scheduler make of them differs each time.
 Exit codes: 0 nothing lost, 1 something was lost (DIR stays as it is),
 2 wrong usage, 5 DIR holds something else, 130 interrupted.";
 
-/// The shortest and the longest test.
+/// More daemons on one directory than this are no better a test.
 pub(super) const DAEMONS_MAX: u8 = 9;
 
 /// Arguments of `torture`.
@@ -38,8 +33,8 @@ pub(crate) struct TortureArguments {
     /// How long new rounds begin [default: 1m].
     #[arg(long = "for", value_name = "TIME", value_parser = super::super::times::read_length, conflicts_with = "rounds")]
     pub(super) length: Option<u64>,
-    /// So many rounds, instead of a time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// So many rounds, instead of a time; 0 only starts, settles and checks.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub(super) rounds: Option<u64>,
     /// Makes the plan; drawn, and told, if it is not given.
     #[arg(long, value_name = "N")]

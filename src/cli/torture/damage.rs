@@ -25,10 +25,10 @@ const QUESTIONS: usize = 20;
 /// What the trial found, one sentence each.
 pub(super) async fn trial(stage: &mut Stage, fraction: u32, truth: &Audited) -> Vec<String> {
     let site = stage.site.damaged();
-    let at = match copy_and_damage(&stage.site, &site, &stage.program.display().to_string(), fraction) {
-        Ok(at) => at,
-        // A full disk, say: nothing is tried, and nothing was lost.
-        Err(_) => return Vec::new(),
+    let program = stage.program.display().to_string();
+    // On a full disk, say, nothing is tried; nothing was lost by that.
+    let Ok(at) = copy_and_damage(&stage.site, &site, &program, fraction) else {
+        return Vec::new();
     };
     let mut findings = Vec::new();
     let seen = audit::audit_files(&site.state());
@@ -41,7 +41,7 @@ pub(super) async fn trial(stage: &mut Stage, fraction: u32, truth: &Audited) -> 
         ));
     }
     // The audit repairs what a kill left; the daemon shall meet the damage as it is.
-    if copy_and_damage(&stage.site, &site, &stage.program.display().to_string(), fraction).is_ok() {
+    if copy_and_damage(&stage.site, &site, &program, fraction).is_ok() {
         findings.extend(start_on(stage, &site, at, &truth.runs).await);
     }
     std::fs::remove_dir_all(site.root()).ok();

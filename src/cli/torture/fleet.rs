@@ -24,6 +24,7 @@ pub(super) type Doors = Arc<Mutex<Vec<Option<String>>>>;
 
 /// One daemon, in whatever state.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Member {
     child: Option<Child>,
     /// Where its own part of the printed text begins.
@@ -172,7 +173,9 @@ impl Fleet {
         let member = &mut self.members[daemon];
         let (ready, hindered) = (member.ready, member.hindered || member.faults_until.is_some());
         let killed = status.signal() == Some(9) && (member.may_end || hindered);
-        let drained = status.success() && member.may_end;
+        // One that had not yet got to listening to signals simply ends.
+        let early = status.signal() == Some(15) && member.may_end && !ready;
+        let drained = early || status.success() && member.may_end;
         let refused_to_start = status.code() == Some(1) && !ready && hindered;
         // With a disk that refuses everything the store may not let itself be closed in time; that is an honest answer.
         let honest = status.code() == Some(1) && member.may_end && hindered;

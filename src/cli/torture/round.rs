@@ -352,7 +352,7 @@ impl Stage {
             }
             Plant::Overlap => work.extend([1, 2].map(|fence| (asked(9, 1), execution(run, fence)))),
             Plant::SlotOverrun => {
-                work.extend([1, 2].map(|fence| (asked(3, 2), execution(RunId::fresh(), fence))))
+                work.extend([1, 2].map(|fence| (asked(3, 2), execution(RunId::fresh(), fence))));
             }
             Plant::OldFence => {
                 let twice = (asked(9, 1), execution(run, 7));

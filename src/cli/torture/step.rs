@@ -196,7 +196,7 @@ impl Memory {
     fn write(self, file: &mut File) -> io::Result<()> {
         file.seek(SeekFrom::Start(0))?;
         // Of one width, so that a shorter text never leaves digits of a longer one.
-        write!(file, "{:020} {:020}\n", self.fence, self.executions)
+        writeln!(file, "{:020} {:020}", self.fence, self.executions)
     }
 }
 

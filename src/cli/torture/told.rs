@@ -70,7 +70,8 @@ impl Totals {
                 self.acknowledged, self.ended, self.again
             )
         } else {
-            format!("LOST: {} findings in {what}.", self.findings.len())
+            let end = if self.findings.len() == 1 { "" } else { "s" };
+            format!("LOST: {} finding{end} in {what}.", self.findings.len())
         }
     }
 
@@ -187,7 +188,7 @@ mod tests {
         });
         assert_eq!(
             totals.verdict(5),
-            "LOST: 1 findings in 3 rounds with 12 deeds in 21 s, seed 5."
+            "LOST: 1 finding in 3 rounds with 12 deeds in 21 s, seed 5."
         );
         let head = Head {
             directory: "d",
