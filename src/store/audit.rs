@@ -141,14 +141,13 @@ mod tests {
             bad[at] ^= 0x20;
             std::fs::write(&file, &bad).unwrap();
             match audit_files(folder.path()) {
-                Err(_) => told += 1,
                 Ok(audited) if audited.checked.findings.is_empty() => {
                     assert_eq!(
                         audited.content, content,
                         "byte {at} changed an answer and nobody said so"
                     );
                 }
-                Ok(_) => told += 1,
+                Ok(_) | Err(_) => told += 1,
             }
         }
         assert!(told > 0, "no byte of the samples belonged to the store");

@@ -47,6 +47,21 @@ fn three_daemons_lose_nothing_in_six_rounds() {
         "{told}"
     );
     assert_eq!(told["damaged_copies"], 1, "{told}");
+    for kind in [
+        "kill",
+        "kill_all",
+        "freeze",
+        "restart",
+        "second_of_a_name",
+        "reload",
+        "broken_reload",
+        "fault",
+        "kill_at_a_point",
+        "clock",
+        "bad_locks",
+    ] {
+        assert!(told["deeds_by_kind"][kind].as_u64().is_some(), "{kind}: {told}");
+    }
     let count = |name: &str| told[name].as_u64().unwrap();
     assert!(count("starts_acknowledged") > 30, "the load was no load: {told}");
     assert!(count("runs_ended") >= count("starts_acknowledged"), "{told}");
@@ -82,5 +97,6 @@ fn a_disk_that_is_really_full_loses_nothing() {
     let told = nothing_lost(inside, &seed);
     let not_tried = told["not_tried"].to_string();
     assert!(!not_tried.contains("full disk"), "{told}");
+    assert!(told["deeds_by_kind"]["disk_full"].as_u64().unwrap() > 0, "{told}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

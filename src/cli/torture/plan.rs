@@ -152,7 +152,8 @@ pub(super) fn round(seed: u64, number: u64, abilities: Abilities) -> Round {
         kinds.extend(WITH_FAULTS);
     }
     if abilities.fill {
-        kinds.push(Kind::Fill);
+        // The first round has it: whoever mounted a small disk for this wants to see it full.
+        kinds.insert(2, Kind::Fill);
     }
     // Two kinds take turns, so that a short test has met all of them; the others are drawn.
     let turn = usize::try_from(number * 2 % kinds.len() as u64).unwrap_or(0);
@@ -225,6 +226,26 @@ pub(super) fn name_of(daemon: usize) -> String {
 
 fn seconds(ms: u64) -> String {
     format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
+}
+
+impl Act {
+    /// The word under which deeds are counted.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Act::Kill { .. } => "kill",
+            Act::KillAll { .. } => "kill_all",
+            Act::Freeze { .. } => "freeze",
+            Act::Restart { .. } => "restart",
+            Act::Twin { .. } => "second_of_a_name",
+            Act::Reload => "reload",
+            Act::BrokenReload => "broken_reload",
+            Act::Fault { .. } => "fault",
+            Act::KillAt { .. } => "kill_at_a_point",
+            Act::Clock { .. } => "clock",
+            Act::LocksLie { .. } => "bad_locks",
+            Act::Fill { .. } => "disk_full",
+        }
+    }
 }
 
 impl fmt::Display for Act {

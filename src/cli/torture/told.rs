@@ -1,5 +1,7 @@
 //! What a person and a program are told of a torture.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::super::failure::Failure;
@@ -21,6 +23,7 @@ const WIDTH: usize = 80;
 pub(super) struct Totals {
     pub(super) rounds: u64,
     pub(super) deeds: u64,
+    pub(super) by_kind: BTreeMap<&'static str, u64>,
     pub(super) idle: u64,
     pub(super) damaged: u64,
     pub(super) acknowledged: u64,
@@ -52,6 +55,9 @@ impl Totals {
     pub(super) fn add_round(&mut self, round: &Round) {
         self.rounds += 1;
         self.deeds += wide(round.deeds.len());
+        for deed in &round.deeds {
+            *self.by_kind.entry(deed.act.kind()).or_default() += 1;
+        }
         self.damaged += u64::from(round.damage.is_some());
     }
 
@@ -79,7 +85,7 @@ impl Totals {
     pub(super) fn document(&self, head: &Head<'_>, clean: &str) -> Value {
         json!({
             "lost": !self.findings.is_empty(), "seed": head.seed, "directory": head.directory, "daemons": head.daemons,
-            "rounds": self.rounds, "deeds": self.deeds, "deeds_without_effect": self.idle,
+            "rounds": self.rounds, "deeds": self.deeds, "deeds_by_kind": self.by_kind, "deeds_without_effect": self.idle,
             "damaged_copies": self.damaged, "starts_acknowledged": self.acknowledged,
             "starts_refused": self.refused, "executions": self.executed, "executions_repeated": self.again,
             "runs_ended": self.ended, "duration_ms": self.took_ms, "not_tried": head.not_tried,
