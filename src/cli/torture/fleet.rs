@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::name_of;
 use super::site::{Site, VARIABLE};
+use super::step::FOLDER_VARIABLE;
 use crate::os::clock::boottime_ms;
 use crate::os::signal::{Signal, signal_child};
 
@@ -373,7 +374,10 @@ pub(super) fn spawn_as(
     }
     command.arg("serve").arg("--config").arg(site.config());
     command.args(["--listen", "127.0.0.1:0", "--log", "info", "--node", name]);
-    command.env(VARIABLE, site_of_mark(site)).current_dir(site.root());
+    command
+        .env(VARIABLE, site_of_mark(site))
+        .env(FOLDER_VARIABLE, site.evidence());
+    command.current_dir(site.root());
     if let Some(faults) = faults {
         command.env("DUCTOR_FAIL", format!("@{}", faults.display()));
     }

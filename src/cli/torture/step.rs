@@ -16,6 +16,8 @@ use crate::words::chance::Chance;
 
 /// The first argument of such a command.
 pub const STEP_WORD: &str = "__torture_step";
+/// The variable that says where the evidence is.
+pub(super) const FOLDER_VARIABLE: &str = "TORTURE_EVIDENCE";
 /// What was begun and ended.
 pub(super) const EVIDENCE: &str = "evidence.log";
 /// What must not be.
@@ -25,7 +27,7 @@ pub(super) const NO_EVIDENCE: u8 = 75;
 /// The exit code of a step that fails on purpose.
 pub(super) const ON_PURPOSE: u8 = 9;
 
-/// What a step was told: the arguments after the word.
+/// What a step was told: the arguments after the word, and a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Where the evidence is.
@@ -50,23 +52,23 @@ pub(super) struct Execution {
 }
 
 impl Asked {
-    /// The words that [`Asked::read`] reads.
+    /// The words that [`Asked::read`] reads. The folder is not among them: it goes by the environment of the daemon, so
+    /// that one on a copy of the store, which has the same definitions, leaves its evidence elsewhere.
     pub(super) fn words(&self) -> Vec<String> {
         let (pool, slots, width) = self.slots.clone().unwrap_or(("-".to_owned(), 0, 0));
-        let mut words = vec![self.folder.display().to_string(), pool];
-        words.extend([slots.to_string(), width.to_string()]);
+        let mut words = vec![pool, slots.to_string(), width.to_string()];
         words.extend(self.alone.then(|| "alone".to_owned()));
         words.extend(self.flaky.then(|| "flaky".to_owned()));
         words
     }
 
-    fn read(words: &[String]) -> Option<Asked> {
-        let [folder, pool, slots, width, more @ ..] = words else {
+    fn read(folder: PathBuf, words: &[String]) -> Option<Asked> {
+        let [pool, slots, width, more @ ..] = words else {
             return None;
         };
         let (slots, width) = (slots.parse().ok()?, width.parse().ok()?);
         Some(Asked {
-            folder: PathBuf::from(folder),
+            folder,
             slots: (pool != "-").then(|| (pool.clone(), slots, width)),
             alone: more.iter().any(|word| word == "alone"),
             flaky: more.iter().any(|word| word == "flaky"),
@@ -103,7 +105,9 @@ impl Execution {
 
 /// The whole life of the process; its exit code.
 pub fn run_step(words: &[String]) -> ExitCode {
-    let asked = Asked::read(words).zip(Execution::of_environment());
+    let folder = std::env::var_os(FOLDER_VARIABLE).map(PathBuf::from);
+    let asked = folder.and_then(|folder| Asked::read(folder, words));
+    let asked = asked.zip(Execution::of_environment());
     let Some((asked, execution)) = asked else {
         return ExitCode::from(2);
     };
@@ -390,7 +394,8 @@ pub(super) mod tests {
         let codes =
             [1, 2].map(|fence| super::execute(&flaky, &execution("run_a", fence), Duration::ZERO).unwrap());
         assert_eq!(codes, [ON_PURPOSE, 0]);
-        assert_eq!(Asked::read(&flaky.words()), Some(flaky));
+        let read = Asked::read(flaky.folder.clone(), &flaky.words());
+        assert_eq!(read, Some(flaky));
     }
 
     #[test]
