@@ -315,6 +315,11 @@ impl Fleet {
         }
     }
 
+    /// The disk is full at the moment.
+    pub(super) fn is_full(&self) -> bool {
+        self.full_until.is_some()
+    }
+
     /// Takes every fault away, and lets the frozen go on. Nothing is started any more.
     pub(super) fn relent(&mut self) {
         self.full_until = None;
