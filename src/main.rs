@@ -13,5 +13,15 @@ fn main() -> ExitCode {
         let code = probe_as_child(std::path::Path::new(&lock));
         return ExitCode::from(u8::try_from(code).unwrap_or(1));
     }
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == ductor::cli::STEP_WORD)
+    {
+        let words: Vec<String> = std::env::args_os()
+            .skip(2)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        return ductor::cli::run_step(&words);
+    }
     ductor::cli::run()
 }

@@ -12,7 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules, slots, status,
+    backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules, slots,
+    status, torture,
 };
 
 const EXAMPLES: &str = "\
@@ -149,6 +150,8 @@ pub(super) enum Command {
     Backup(backup::BackupArguments),
     /// Make a state directory of a backup, or check one.
     Restore(restore::RestoreArguments),
+    /// The crash test on your own disk: daemons are killed, frozen and misled, and nothing may be lost.
+    Torture(torture::TortureArguments),
     /// The script that completes commands and flags in a shell.
     Completions(completions::CompletionsArguments),
 }

@@ -5,7 +5,8 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`, `completions`, the preview of an expression
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`,
+//!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
@@ -48,9 +49,11 @@ mod slots;
 mod status;
 mod table;
 mod times;
+mod torture;
 mod wall;
 
 #[cfg(test)]
 mod client_tests;
 
 pub use run::run;
+pub use torture::{STEP_WORD, run_step};

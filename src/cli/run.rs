@@ -15,7 +15,7 @@ use super::show::Show;
 use super::times;
 use super::{
     backup, check, completions, configure, doctor, foreground, init, jobs, nodes, restore, runs, schedules,
-    serve, slots, status,
+    serve, slots, status, torture,
 };
 
 /// Runs the command line of this process.
@@ -52,6 +52,9 @@ pub fn run() -> ExitCode {
         }
         Command::Restore(arguments) => ended(&global, restore::restore(&arguments, &Show::new(&global))),
         Command::Init(arguments) => ended(&global, init::init(&arguments, &Show::new(&global))),
+        Command::Torture(arguments) => with_runtime(&global, |runtime, show| {
+            runtime.block_on(torture::torture(&arguments, show))
+        }),
         Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
         Command::Schedule(command) if !command.needs_a_daemon() => ended(
             &global,
@@ -136,6 +139,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         | Command::Doctor(_)
         | Command::Backup(_)
         | Command::Restore(_)
+        | Command::Torture(_)
         | Command::Completions(_) => Err(Failure::Usage("this command needs no daemon".to_owned())),
     }
 }

@@ -86,7 +86,10 @@ fn filter_of(level: &str) -> EnvFilter {
 fn start_logging(loaded: &Loaded) -> SetLevel {
     let logging = &loaded.config.logging;
     let (builder, first) = (
-        tracing_subscriber::fmt().with_writer(std::io::stderr),
+        // A log that cannot be written (its disk is full) is no reason to panic, which the remark about it would do.
+        tracing_subscriber::fmt()
+            .with_writer(std::io::stderr)
+            .log_internal_errors(false),
         filter_of(&logging.level),
     );
     let terminal = std::io::stderr().is_terminal();

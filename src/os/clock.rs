@@ -25,10 +25,14 @@ pub fn boottime_ms() -> u64 {
     reason = "the one place that reads the wall clock"
 )]
 pub fn wall_ms() -> i64 {
-    match SystemTime::now().duration_since(UNIX_EPOCH) {
+    let read = match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    if cfg!(debug_assertions) {
+        return read.saturating_add(super::failpoint::clock_offset_ms(boottime_ms()));
     }
+    read
 }
 
 /// The wall-clock instant at which boottime was zero, in ms since the epoch. Moves when somebody sets the wall clock.

@@ -1,12 +1,15 @@
 //! Planned faults: named points where a debug build can be told to fail, stall or die. A release build knows none.
 //!
 //! A test in the same process plans them on its own [`Faults`]; a test of the binary sets `DUCTOR_FAIL=@FILE`, and the
-//! file holds lines `point=action`, read again at each point. Actions: `error`, `enospc`, `eacces`, `stall:MS`,
-//! `kill` (the process ends as by SIGKILL), `once:` in front of any of them for the first hit only.
+//! file holds lines `point=action`, read again at each point. Actions: `error`, `enospc`, `eacces`, `erofs`, `stall:MS`,
+//! `kill` (the process ends as by SIGKILL), `once:` in front of any of them for the first hit only. A line
+//! `clock.offset=+3600000` moves the wall clock of the process by so many milliseconds, for as long as it stands there.
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// What happens at a point.
@@ -18,6 +21,8 @@ pub enum Fault {
     NoSpace,
     /// Permission denied.
     Denied,
+    /// The file system is read-only.
+    ReadOnly,
     /// The thread sleeps.
     Stall(Duration),
     /// The process ends at once.
@@ -73,6 +78,7 @@ fn happen(fault: Fault) -> io::Result<()> {
         Fault::Error => Err(io::Error::other("planned fault")),
         Fault::NoSpace => Err(io::Error::from(io::ErrorKind::StorageFull)),
         Fault::Denied => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+        Fault::ReadOnly => Err(io::Error::from(io::ErrorKind::ReadOnlyFilesystem)),
         Fault::Stall(time) => {
             #[expect(clippy::disallowed_methods, reason = "stalling is what this fault is for")]
             std::thread::sleep(time);
@@ -85,9 +91,46 @@ fn happen(fault: Fault) -> io::Result<()> {
     }
 }
 
+/// The file that `DUCTOR_FAIL` names. It is asked at each reading of the clock, so the variable is read once.
+fn plan_file() -> Option<&'static PathBuf> {
+    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let read = || {
+        Some(PathBuf::from(
+            std::env::var("DUCTOR_FAIL").ok()?.strip_prefix('@')?,
+        ))
+    };
+    FILE.get_or_init(read).as_ref()
+}
+
+/// How often the clock's offset is read again, in ms of the boot clock.
+const OFFSET_PERIOD_MS: u64 = 100;
+
+/// By how many ms the plan moves the wall clock; `boot_ms` is now on the boot clock. 0 in a release build.
+pub(super) fn clock_offset_ms(boot_ms: u64) -> i64 {
+    static LOOKED_AT: AtomicU64 = AtomicU64::new(0);
+    static OFFSET_MS: AtomicI64 = AtomicI64::new(0);
+    if !cfg!(debug_assertions) {
+        return 0;
+    }
+    let Some(path) = plan_file() else { return 0 };
+    let looked_at = LOOKED_AT.load(Ordering::Relaxed);
+    if looked_at == 0 || boot_ms.saturating_sub(looked_at) >= OFFSET_PERIOD_MS {
+        LOOKED_AT.store(boot_ms.max(1), Ordering::Relaxed);
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        OFFSET_MS.store(offset_in(&text), Ordering::Relaxed);
+    }
+    OFFSET_MS.load(Ordering::Relaxed)
+}
+
+fn offset_in(plan: &str) -> i64 {
+    let value = plan
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("clock.offset="));
+    value.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
 fn from_environment(point: &str) -> Option<Fault> {
-    let source = std::env::var("DUCTOR_FAIL").ok()?;
-    let path = source.strip_prefix('@')?;
+    let path = plan_file()?;
     let text = std::fs::read_to_string(path).ok()?;
     let line = text
         .lines()
@@ -106,6 +149,7 @@ fn parse(action: &str) -> Option<Fault> {
         "error" => Some(Fault::Error),
         "enospc" => Some(Fault::NoSpace),
         "eacces" => Some(Fault::Denied),
+        "erofs" => Some(Fault::ReadOnly),
         "kill" => Some(Fault::Kill),
         other => other
             .strip_prefix("stall:")?
@@ -128,6 +172,19 @@ mod tests {
         }
         assert!(faults.check("elsewhere").is_ok());
         assert_eq!(parse("stall:20"), Some(Fault::Stall(Duration::from_millis(20))));
+        assert_eq!(parse("erofs"), Some(Fault::ReadOnly));
         assert_eq!(parse("nonsense"), None);
+    }
+
+    #[test]
+    fn the_offset_of_the_clock_is_a_line_of_the_plan() {
+        assert_eq!(
+            offset_in("store.commit=error\nclock.offset=+3600000\n"),
+            3_600_000
+        );
+        assert_eq!(offset_in("clock.offset=-250"), -250);
+        assert_eq!(offset_in("clock.offset=soon\n"), 0);
+        assert_eq!(offset_in(""), 0);
+        assert_eq!(clock_offset_ms(5), 0, "no plan in this process");
     }
 }

@@ -155,6 +155,20 @@ pub fn environ_has(pid: u32, marks: &[(String, String)]) -> io::Result<bool> {
     Ok(!marks.is_empty() && marks.iter().all(has))
 }
 
+/// Processes that are not dead and were started with this variable, ascending. Those whose environment we may not read are
+/// not among them: they belong to somebody else.
+pub fn marked_processes(key: &str, value: &str) -> io::Result<Vec<ProcessIdentity>> {
+    let marks = [(key.to_owned(), value.to_owned())];
+    let mut found = Vec::new();
+    for_each_stat(|stat| {
+        if !stat.is_dead() && matches!(environ_has(stat.identity.pid, &marks), Ok(true)) {
+            found.push(stat.identity);
+        }
+    })?;
+    found.sort_unstable_by_key(|process| process.pid);
+    Ok(found)
+}
+
 /// Resident memory of this process in bytes.
 pub fn own_rss_bytes() -> io::Result<u64> {
     rss_bytes(own_pid())

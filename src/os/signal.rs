@@ -5,7 +5,7 @@
 use std::io;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, kill_process, kill_process_group, test_kill_process_group};
 
 use super::proc::{identity_of, own_pid};
 
@@ -15,6 +15,7 @@ pub enum Signal {
     Term,
     Kill,
     Cont,
+    Stop,
     Interrupt,
     Hangup,
 }
@@ -25,6 +26,7 @@ impl Signal {
             Self::Term => rustix::process::Signal::TERM,
             Self::Kill => rustix::process::Signal::KILL,
             Self::Cont => rustix::process::Signal::CONT,
+            Self::Stop => rustix::process::Signal::STOP,
             Self::Interrupt => rustix::process::Signal::INT,
             Self::Hangup => rustix::process::Signal::HUP,
         }
@@ -46,6 +48,13 @@ pub enum Signalled {
 pub fn signal_group(group: u32, signal: Signal) -> io::Result<Signalled> {
     let group = checked_group(group)?;
     Ok(judge(kill_process_group(group, signal.raw())))
+}
+
+/// Signals a child of ours that has not been reaped: until then its number cannot come to mean another process. For
+/// everybody else there is [`super::pidfd`].
+pub fn signal_child(child: &std::process::Child, signal: Signal) -> Signalled {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    pid.map_or(Signalled::Nobody, |pid| judge(kill_process(pid, signal.raw())))
 }
 
 /// Whether a group has any member, zombies included (a leader that is not reaped yet is one).

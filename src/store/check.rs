@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use redb::ReadableDatabase;
+
 use super::backup::Source;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
@@ -49,26 +51,43 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     Ok(findings)
 }
 
-/// Opens the file of a stopped daemon and checks it. It makes no file and migrates nothing; what a kill left is repaired
-/// as any open would, and a file that was closed in order is not changed. A store of another format is an error.
+/// Opens the file of a stopped daemon and checks it, every checksum too. It makes no file and migrates nothing; what a kill
+/// left is repaired as any open would. A store of another format is an error and is left as it is.
 pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
-    let source = Source::open(&directory.join(STORE_NAME))?;
-    let snapshot = source.snapshot()?;
+    let (_database, mut tx) = open_stopped(directory)?;
+    Ok(Checked {
+        findings: check(&mut tx)?,
+        rows: tx.count_rows()?,
+    })
+}
+
+/// A snapshot of the files of a stopped daemon, after every checksum of the file has been compared: what somebody else
+/// wrote into it is an error here, and could be a wrong answer or a panic in a plain open.
+/// The snapshot can be read as long as the file is open.
+pub(super) fn open_stopped(directory: &Path) -> Result<(redb::Database, ReadTx), StoreError> {
+    let file = directory.join(STORE_NAME);
+    // The comparison writes, so what is not ours is refused before it.
+    current(Source::open(&file)?.snapshot()?)?;
+    let mut builder = redb::Database::builder();
+    builder.set_check_integrity_on_open(true);
+    let database = builder.open(file)?;
+    let tx = current(database.begin_read()?)?;
+    Ok((database, tx))
+}
+
+/// The snapshot, if its format is the one that this binary writes.
+fn current(snapshot: redb::ReadTransaction) -> Result<ReadTx, StoreError> {
     let found = migrate::format_of(&snapshot)?.unwrap_or(0);
-    let mut tx = ReadTx::new(snapshot);
     match found.cmp(&FORMAT) {
         Ordering::Greater => Err(StoreError::TooNew { found, known: FORMAT }),
         Ordering::Less => Err(StoreError::io(&format!(
             "it has format {found} and is brought to {FORMAT} by a start"
         ))),
-        Ordering::Equal => Ok(Checked {
-            findings: check(&mut tx)?,
-            rows: tx.count_rows()?,
-        }),
+        Ordering::Equal => Ok(ReadTx::new(snapshot)),
     }
 }
 
-fn every<K: Key, R: Record>(
+pub(super) fn every<K: Key, R: Record>(
     tx: &mut ReadTx,
     table: &Table<K, R>,
     mut visit: impl FnMut(K, R),

@@ -8,9 +8,11 @@
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
-//! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
+//! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
+//!   steps. `logs`: attempt logs beside the file.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
+pub mod audit;
 pub mod backup;
 #[cfg(test)]
 mod backup_tests;

@@ -3,6 +3,7 @@
 //! Everything above may use these; they use nothing but `os/`. No rule of the product lives here, only the
 //! vocabulary in which the rules are written down.
 
+pub mod chance;
 pub mod ids;
 pub mod limits;
 pub mod names;

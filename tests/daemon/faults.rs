@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::support::{Builder, Daemon, Place, ductor, wait_until};
+use super::support::{Builder, Client, Daemon, Output, PATIENCE, Place, command, ductor, wait_until};
 use super::ways::{ended, folder, lines, lives, run, run_id, start};
 
 fn place_with(text: &str) -> Place {
@@ -225,6 +225,43 @@ fn o1_a_full_disk_answers_503_and_recovers() {
     });
     assert_eq!(ended(&daemon, &after)["state"], "succeeded");
     assert_eq!(run(&daemon, &before)["state"], "succeeded", "nothing was lost");
+}
+
+/// Found by `ductor torture` on a small tmpfs: what could not be logged ended the thread that wanted to log it.
+#[test]
+fn a_log_on_a_full_disk_does_not_end_the_store() {
+    let place = place_with(HOLD);
+    let fail = place.write("fail", "");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = command();
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+        .arg(place.config())
+        .arg("--state-dir")
+        .arg(place.state());
+    command.env("DUCTOR_FAIL", format!("@{}", fail.display()));
+    let mut child = command
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(full)
+        .spawn()
+        .unwrap();
+    let output = Output::collect(child.stdout.take().unwrap(), std::io::empty());
+    let line = output.wait_for("http://", PATIENCE).expect("the address");
+    let client = Client::new(&line[line.find("http://").unwrap()..]);
+    let quick = || client.request("POST", "/jobs/quick/start", &[], b"").unwrap();
+    std::fs::write(&fail, "store.commit=enospc\n").unwrap();
+    assert_eq!(quick().status, 503);
+    std::fs::write(&fail, "").unwrap();
+    let again = wait_until(PATIENCE, || (quick().status == 202).then_some(()));
+    std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    let status = wait_until(PATIENCE, || child.try_wait().unwrap());
+    child.kill().ok();
+    again.expect("the store again");
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
 }
 
 #[test]

@@ -54,6 +54,7 @@ fn every_command_has_its_help() {
         "serve",
         "check",
         "doctor",
+        "torture",
         "init",
         "completions",
         "status",
