@@ -61,7 +61,8 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
 }
 
 fn eprint(text: &str) {
-    anstream::eprint!("{text}");
+    // The macro would panic where nothing can be written: the exit code still says what the matter is.
+    anstream::stderr().write_all(text.as_bytes()).ok();
 }
 
 /// The dashboard of the binary, or of a folder that has a page in it.

@@ -261,6 +261,15 @@ fn a_log_on_a_full_disk_does_not_end_the_store() {
     let status = wait_until(PATIENCE, || child.try_wait().unwrap());
     child.kill().ok();
     again.expect("the store again");
+    // Nor is a refusal another exit code because it cannot be told.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut refused = command();
+    refused
+        .args(["serve", "--listen", &address, "--config"])
+        .arg(place.config());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert_eq!(refused.stderr(full).status().unwrap().code(), Some(1));
     assert_eq!(status.and_then(|status| status.code()), Some(0));
 }
 

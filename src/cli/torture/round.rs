@@ -169,9 +169,9 @@ impl Stage {
             }
             Act::Freeze { daemon, for_ms } => self.fleet.freeze(daemon, for_ms),
             Act::Restart { daemon, down_ms } => self.fleet.stop(daemon, Some(down_ms)),
+            // On a full disk nobody can change the file, and a refusal cannot be written down.
+            Act::Reload | Act::BrokenReload | Act::Twin { .. } if self.fleet.is_full() => return false,
             Act::Twin { daemon } => return self.twin(daemon).await,
-            // On a full disk nobody can change the file.
-            Act::Reload | Act::BrokenReload if self.fleet.is_full() => return false,
             Act::Reload => {
                 self.version += 1;
                 self.write_config();
