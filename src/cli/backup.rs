@@ -168,12 +168,12 @@ async fn until_made(client: &Client, wish: &Value) -> Result<Value, Failure> {
 
 /// A backup that could not be made is a negative outcome, and no refusal of the request.
 fn failed(failure: Failure) -> Failure {
-    match failure {
-        Failure::Problem(problem) if problem.code == "BACKUP_FAILED" => {
-            Failure::Negative(problem.member("detail").unwrap_or_default())
-        }
-        other => other,
+    if let Failure::Problem(problem) = &failure
+        && problem.code == "BACKUP_FAILED"
+    {
+        return Failure::Negative(problem.member("detail").unwrap_or_default());
     }
+    failure
 }
 
 fn tell(data: &Value, how: &str, show: &Show) -> Result<Exit, Failure> {

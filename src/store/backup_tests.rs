@@ -13,7 +13,7 @@ use super::migrate::{FORMAT, pretend_format};
 use super::restore::{self, RestoreError};
 use super::rows::Number;
 use super::tables::{META, NODES, SLOT_POOLS};
-use super::{Rows, Store, StoreOptions, check};
+use super::{Rows, Sharing, Store, StoreMode, StoreOptions, check};
 use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::names::{NodeName, SlotPoolName};
@@ -144,6 +144,52 @@ fn a_backup_is_one_moment_while_others_write() {
     }
     stop.store(true, Ordering::Relaxed);
     writer.join().unwrap();
+}
+
+/// Two daemons share the file: each copies what the other has committed, also while the first one lets the second in.
+#[test]
+fn a_backup_is_made_in_every_mode_of_the_store() {
+    let place = Place::new();
+    drop(place.open());
+    let open = |name: &str| {
+        let options = StoreOptions {
+            mode: StoreMode::Auto,
+            ..StoreOptions::in_directory(&place.state())
+        };
+        let store = Store::open(options, Arc::new(SystemClock)).unwrap();
+        store.listen(name).unwrap();
+        store
+    };
+    let first = open("n-a");
+    assert_eq!(first.sharing(), Sharing::Alone);
+    for _ in 0..2_000 {
+        count_up(&first);
+    }
+    let copying = std::thread::spawn({
+        let (first, folder) = (first.clone(), place.folder.path().to_path_buf());
+        move || {
+            (0..20)
+                .map(|round| backup::write(&first, &folder.join(format!("b-{round}"))))
+                .collect::<Vec<_>>()
+        }
+    });
+    let second = open("n-b");
+    assert_eq!(
+        (first.sharing(), second.sharing()),
+        (Sharing::Together, Sharing::Together)
+    );
+    for made in copying.join().unwrap() {
+        assert!(made.is_ok(), "{made:?}");
+    }
+    let newest = count_up(&first);
+    let file = place.file("of-the-other");
+    backup::write(&second, &file).unwrap();
+    assert!(count_up(&second) > newest);
+    let into = place.file("restored");
+    restore::restore(&file, &into, false, SystemClock.now()).unwrap();
+    let again = Store::open(StoreOptions::in_directory(&into), Arc::new(SystemClock)).unwrap();
+    let counted = again.read(|tx| tx.get(&META, &("counted".to_owned(),))).unwrap();
+    assert_eq!(counted, Some(Number(newest)));
 }
 
 #[test]
