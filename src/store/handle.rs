@@ -1,6 +1,7 @@
 //! [`Store`]: the face of this folder. Reads take a snapshot; changes go to the writer.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
+use super::disk::{self, Disk};
 use super::error::{ChangeError, StoreError};
 use super::feed::Counted;
 use super::migrate;
@@ -37,6 +39,9 @@ pub struct StoreOptions {
     pub create: bool,
     /// Faults that a test has planned.
     pub faults: Faults,
+    /// A simulated disk in place of the file.
+    #[doc(hidden)]
+    pub disk: Option<Arc<dyn Disk>>,
 }
 
 impl StoreOptions {
@@ -49,6 +54,7 @@ impl StoreOptions {
             commit_grace: Duration::from_millis(limits::COMMIT_GRACE_MS),
             create: true,
             faults: Faults::default(),
+            disk: None,
         }
     }
 }
@@ -144,7 +150,10 @@ impl Shared {
         let opened_before = self.place().is_some();
         let mut builder = Database::builder();
         builder.set_cache_size(self.options.cache_bytes);
-        let database = if self.options.create && !opened_before {
+        let database = if let Some(disk) = &self.options.disk {
+            disk::open(disk, &mut builder)?
+        } else if self.options.create && !opened_before {
+            clear_unfinished(&path)?;
             builder.create(&path)?
         } else {
             // redb would make a new database of an empty file: what is gone is never replaced in silence.
@@ -169,6 +178,9 @@ impl Shared {
     }
 
     fn file_bytes(&self) -> u64 {
+        if let Some(disk) = &self.options.disk {
+            return disk.said_bytes();
+        }
         std::fs::metadata(self.path()).map_or(0, |data| data.len())
     }
 
@@ -211,6 +223,20 @@ impl Shared {
     pub(super) fn count_fault(&self, _error: &StoreError) {
         self.faults.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// A first start that was cut short leaves a file that redb neither reads nor replaces: nothing was ever in it.
+fn clear_unfinished(path: &Path) -> std::io::Result<()> {
+    let Ok(mut file) = std::fs::File::options().read(true).write(true).open(path) else {
+        return Ok(());
+    };
+    let mut beginning = Vec::new();
+    file.by_ref().take(disk::BEGINNING).read_to_end(&mut beginning)?;
+    if !beginning.is_empty() && disk::is_unfinished(&beginning) {
+        tracing::warn!(path = %path.display(), "the store file was never finished; it is made anew");
+        file.set_len(0)?;
+    }
+    Ok(())
 }
 
 fn place_of(path: &Path) -> Option<(u64, u64)> {

@@ -12,6 +12,8 @@
 pub mod check;
 pub mod codec;
 pub mod coordination;
+#[doc(hidden)]
+pub mod disk;
 pub mod effects;
 pub mod entries;
 mod error;
