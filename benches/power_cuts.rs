@@ -17,7 +17,11 @@ fn main() -> ExitCode {
         .and_then(|cuts| usize::try_from(cuts).ok())
         .unwrap_or(10_000);
     let seed = numbers.next().unwrap_or(1);
-    let outcome = run(Plan { cuts, seed });
+    let outcome = run(Plan {
+        cuts,
+        seed,
+        lies: false,
+    });
     let document = serde_json::json!({
         "bench": "power_cuts", "seed": seed, "cuts": outcome.cuts, "acknowledged_starts": outcome.starts,
         "by_commit": outcome.by_commit, "by_fate": outcome.by_fate, "by_moment": outcome.by_moment,

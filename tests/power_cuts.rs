@@ -3,18 +3,57 @@
 #[path = "power_cuts/mod.rs"]
 mod power_cuts;
 
-use power_cuts::campaign::{Plan, run};
+use ductor::words::time::{Clock, SystemClock};
+use power_cuts::campaign::{Outcome, Plan, first_start, run};
+use power_cuts::record::CommitKind;
 
-/// A bounded share of the bench `power_cuts`; another seed each day, printed, or the one in `DUCTOR_SEED`.
-#[test]
-fn acked_enqueue_survives_power_cut() {
-    let seed = seed();
-    println!("seed {seed}");
-    let outcome = run(Plan { cuts: 400, seed });
-    println!("{outcome:?}");
-    assert!(outcome.lost.is_empty(), "seed {seed}: {:#?}", outcome.lost);
+/// Another one each day, or the one in `DUCTOR_SEED`; printed, so that a failure can be repeated.
+fn seed() -> u64 {
+    let today = SystemClock.now().wall.0.unsigned_abs() / 86_400_000;
+    let seed =
+        std::env::var("DUCTOR_SEED").map_or(today, |text| text.parse().expect("DUCTOR_SEED is a number"));
+    println!("DUCTOR_SEED={seed}");
+    seed
 }
 
-fn seed() -> u64 {
-    std::env::var("DUCTOR_SEED").map_or(1, |text| text.parse().expect("DUCTOR_SEED is a number"))
+fn assert_nothing_lost(outcome: &Outcome) {
+    println!("{outcome:?}");
+    assert!(outcome.lost.is_empty(), "{:#?}", outcome.lost);
+}
+
+/// A bounded share of the bench `power_cuts`.
+#[test]
+fn acked_enqueue_survives_power_cut() {
+    let plan = Plan {
+        cuts: 1_200,
+        seed: seed(),
+        lies: false,
+    };
+    let outcome = run(plan);
+    assert_nothing_lost(&outcome);
+    let commits: Vec<&str> = outcome.by_commit.keys().copied().collect();
+    assert_eq!(commits, ["exclusive", "mixed", "quick_repair", "shared"]);
+    for moment in ["creation", "opening", "migration", "work", "closing", "repair"] {
+        assert!(outcome.by_moment.contains_key(moment), "no cut during {moment}");
+    }
+    assert!(outcome.starts > 50, "{} starts", outcome.starts);
+}
+
+#[test]
+fn a_first_start_survives_a_power_cut_at_every_moment() {
+    for kind in [CommitKind::Exclusive, CommitKind::Shared] {
+        assert_nothing_lost(&first_start(kind, seed()));
+    }
+}
+
+/// The test of the test: what no store survives is seen.
+#[test]
+fn a_disk_that_does_not_sync_is_noticed() {
+    let plan = Plan {
+        cuts: 100,
+        seed: seed(),
+        lies: true,
+    };
+    let outcome = run(plan);
+    assert!(outcome.lost.len() > 10, "{outcome:?}");
 }

@@ -19,6 +19,8 @@ use super::work::Work;
 pub(crate) struct Plan {
     pub(crate) cuts: usize,
     pub(crate) seed: u64,
+    /// The disk says that it has synced and has not.
+    pub(crate) lies: bool,
 }
 
 /// What came of it.
@@ -76,7 +78,7 @@ pub(crate) fn run(plan: Plan) -> Outcome {
             break;
         }
         let kind = CommitKind::ALL[stretch % CommitKind::ALL.len()];
-        let (opening, changes) = (base.opening, 3 + chance.below(30));
+        let (opening, changes) = (base.opening, 3 + chance.below(longest_of(stretch)));
         let made = guarded(|| Recording::make(base.image, kind, &mut work, changes, &mut chance));
         base = Base::empty();
         let recording = match made {
@@ -89,6 +91,9 @@ pub(crate) fn run(plan: Plan) -> Outcome {
             }
         };
         outcome.starts += recording.starts();
+        if plan.lies {
+            recording.disk.lie();
+        }
         let wanted = CUTS_OF_A_STRETCH.min(plan.cuts - outcome.cuts);
         for _ in 0..wanted {
             let at = moment_of(&recording, &mut chance);
@@ -127,6 +132,36 @@ pub(crate) fn run(plan: Plan) -> Outcome {
                     outcome.lost.push(format!("after stretch {stretch}: {why}"));
                     base = Base::empty();
                 }
+            }
+        }
+    }
+    outcome
+}
+
+/// Most stretches are short; each eighth is long enough for the file to grow.
+fn longest_of(stretch: usize) -> usize {
+    if stretch % 8 == 7 { 200 } else { 30 }
+}
+
+/// Every moment of a first start and its first changes, with every fate: how many, and what was lost.
+pub(crate) fn first_start(kind: CommitKind, seed: u64) -> Outcome {
+    let mut outcome = Outcome::default();
+    let mut chance = Chance::seeded(seed);
+    let mut work = Work::new(&mut chance);
+    let recording = Recording::make(Vec::new(), kind, &mut work, 3, &mut chance).expect("an empty disk");
+    let cut = Cut {
+        recording: &recording,
+        work: &work,
+    };
+    for at in 0..=recording.disk.requests() {
+        for fate in CutKind::ALL {
+            outcome.count(kind, fate, word_of(&recording, at, "creation"));
+            if let Err(why) = guarded(|| cut.survives(at, fate, &mut chance, &mut outcome)) {
+                outcome.lost.push(format!(
+                    "{}, {} after request {at}: {why}",
+                    kind.word(),
+                    fate.word()
+                ));
             }
         }
     }

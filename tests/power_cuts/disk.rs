@@ -82,6 +82,7 @@ struct Shared {
     unlocked: Condvar,
     said_bytes: AtomicU64,
     shared: AtomicBool,
+    lies: AtomicBool,
 }
 
 /// The disk, with one file on it. Clones are the same disk.
@@ -109,6 +110,7 @@ impl SimDisk {
             unlocked: Condvar::new(),
             said_bytes: AtomicU64::new(0),
             shared: AtomicBool::new(false),
+            lies: AtomicBool::new(false),
         }))
     }
 
@@ -131,6 +133,11 @@ impl SimDisk {
         self.0.shared.store(shared, Ordering::Relaxed);
     }
 
+    /// The disk says that it has synced and has not: what no store survives. For the test of the test.
+    pub(crate) fn lie(&self) {
+        self.0.lies.store(true, Ordering::Relaxed);
+    }
+
     /// What the disk holds in the end.
     pub(crate) fn image(&self) -> Vec<u8> {
         self.state().file.clone()
@@ -140,7 +147,11 @@ impl SimDisk {
     pub(crate) fn cut(&self, after: usize, kind: CutKind, chance: &mut Chance) -> Vec<u8> {
         let state = self.state();
         let log = &state.log[..after];
-        let synced = log.iter().rposition(|op| matches!(op, Op::Sync)).unwrap_or(0);
+        let synced = if self.0.lies.load(Ordering::Relaxed) {
+            0
+        } else {
+            log.iter().rposition(|op| matches!(op, Op::Sync)).unwrap_or(0)
+        };
         let mut image = state.base.clone();
         for op in &log[..synced] {
             apply(op, &mut image);
