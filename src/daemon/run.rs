@@ -14,6 +14,7 @@ use crate::engine::heartbeat::Heartbeats;
 use crate::engine::hunt::Hunter;
 use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
+use crate::engine::others::Others;
 use crate::engine::retention::Retention;
 use crate::engine::schedules::Scheduler;
 use crate::words::limits;
@@ -50,6 +51,7 @@ impl Loops {
         tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
         tasks.spawn(Lateness::new(engine.clone()).run());
+        tasks.spawn(Others::new(engine.clone()).run());
         engine.pulse.scheduler_turns(engine.now());
         engine.pulse.dispatcher_turns(engine.now());
         // A heartbeat that waits for its receiver is ended, not waited for.

@@ -1,8 +1,11 @@
-//! A disk that is not a file: the face through which a test puts a simulated one under the store. The product opens files.
+//! What the store stands on. The product opens a file, and begins a file anew whose making was cut short; a test puts a
+//! simulated disk there through the face [`Disk`].
 
 use std::fmt::Debug;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::{Bound, Range};
+use std::path::Path;
 use std::sync::Arc;
 
 use redb::{BackendError, Database, StorageBackend};
@@ -13,8 +16,6 @@ use super::error::StoreError;
 pub trait Disk: Debug + Send + Sync {
     /// A handle of its own, with locks of its own, as another process would get one.
     fn attach(&self) -> Box<dyn DiskHandle>;
-    /// Several daemons have the file open.
-    fn is_shared(&self) -> bool;
     /// The bytes that the file is said to have: what a commit writes depends on it.
     fn said_bytes(&self) -> u64;
 }
@@ -53,27 +54,38 @@ pub struct LockWish {
 /// The first bytes of every file of redb. They are written last when a file is made.
 const MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
-/// How much of a file [`is_unfinished`] wants to see.
-pub(super) const BEGINNING: u64 = MAGIC.len() as u64;
-
 /// True for the beginning of a file whose making was cut short: it has a length, and its magic number is not there yet.
-pub(super) fn is_unfinished(beginning: &[u8]) -> bool {
+fn is_unfinished(beginning: &[u8]) -> bool {
     let complete = beginning.len() >= MAGIC.len() && beginning.starts_with(MAGIC);
     let mut pairs = beginning.iter().zip(MAGIC);
     !complete && pairs.all(|(byte, magic)| *byte == 0 || byte == magic)
 }
 
+/// A first start that was cut short leaves a file that redb neither reads nor replaces. Nothing was ever in it, so it is
+/// emptied, to be made anew. The caller keeps other daemons out (`want.lock`).
+pub(super) fn clear_unfinished(path: &Path) -> io::Result<()> {
+    let Ok(mut file) = File::options().read(true).write(true).open(path) else {
+        return Ok(());
+    };
+    let mut beginning = Vec::new();
+    file.by_ref()
+        .take(MAGIC.len() as u64)
+        .read_to_end(&mut beginning)?;
+    if !beginning.is_empty() && is_unfinished(&beginning) {
+        tracing::warn!(path = %path.display(), "the store file was never finished; it is made anew");
+        file.set_len(0)?;
+    }
+    Ok(())
+}
+
 /// Opens a simulated disk as a file would be opened.
-pub(super) fn open(disk: &Arc<dyn Disk>, builder: &mut redb::Builder) -> Result<Database, StoreError> {
+pub(super) fn open(disk: &Arc<dyn Disk>, builder: &redb::Builder) -> Result<Database, StoreError> {
     let handle = disk.attach();
     let length = handle.length()?;
     let mut beginning = vec![0; MAGIC.len().min(usize::try_from(length).unwrap_or(usize::MAX))];
     handle.read(0, &mut beginning)?;
     if length > 0 && is_unfinished(&beginning) {
         handle.set_length(0)?;
-    }
-    if disk.is_shared() {
-        builder.set_concurrency_mode(redb::ConcurrencyMode::MultiWriter);
     }
     Ok(builder.create_with_backend(Attached(handle))?)
 }
@@ -167,6 +179,30 @@ mod tests {
         assert!(is_unfinished(b"redb\0\0\0\0\0") && is_unfinished(b"redb"));
         assert!(!is_unfinished(MAGIC) && !is_unfinished(b"redb\x1a\x0a\xa9\x0d\x0a\x03"));
         assert!(!is_unfinished(b"SQLite fo") && !is_unfinished(b"\0\0\0\0\0\0\0\0x"));
+    }
+
+    #[test]
+    fn a_first_start_that_was_cut_short_is_made_again() {
+        use crate::store::{Store, StoreOptions};
+        use crate::words::time::SystemClock;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ductor.redb");
+        let open = |create: bool| {
+            let options = StoreOptions {
+                create,
+                ..StoreOptions::in_directory(folder.path())
+            };
+            Store::open(options, Arc::new(SystemClock)).map(drop)
+        };
+        // Where daemons have been at work, nothing is replaced.
+        for (bytes, create) in [(vec![0; 1 << 20], false), (b"somebody's text".to_vec(), true)] {
+            std::fs::write(&path, &bytes).unwrap();
+            open(create).unwrap_err();
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+        std::fs::write(&path, vec![0; 1 << 20]).unwrap();
+        open(true).unwrap();
+        open(false).unwrap();
     }
 
     #[test]

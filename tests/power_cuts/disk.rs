@@ -81,7 +81,6 @@ struct Shared {
     state: Mutex<State>,
     unlocked: Condvar,
     said_bytes: AtomicU64,
-    shared: AtomicBool,
     lies: AtomicBool,
 }
 
@@ -109,7 +108,6 @@ impl SimDisk {
             state: Mutex::new(state),
             unlocked: Condvar::new(),
             said_bytes: AtomicU64::new(0),
-            shared: AtomicBool::new(false),
             lies: AtomicBool::new(false),
         }))
     }
@@ -126,11 +124,6 @@ impl SimDisk {
     /// The file claims to be that long; commits of a long one carry what a repair needs.
     pub(crate) fn say_bytes(&self, bytes: u64) {
         self.0.said_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Whether several daemons may have the file open from now on.
-    pub(crate) fn share(&self, shared: bool) {
-        self.0.shared.store(shared, Ordering::Relaxed);
     }
 
     /// The disk says that it has synced and has not: what no store survives. For the test of the test.
@@ -231,10 +224,6 @@ impl Disk for SimDisk {
             disk: self.clone(),
             owner,
         })
-    }
-
-    fn is_shared(&self) -> bool {
-        self.0.shared.load(Ordering::Relaxed)
     }
 
     fn said_bytes(&self) -> u64 {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ductor::store::migrate::FORMAT;
 use ductor::store::rows::Number;
 use ductor::store::tables::{self, META};
-use ductor::store::{ReadTx, Rows, Store, StoreError, StoreOptions};
+use ductor::store::{ReadTx, Rows, Store, StoreError, StoreMode, StoreOptions};
 
 use super::chance::Chance;
 use super::disk::SimDisk;
@@ -48,7 +48,13 @@ impl CommitKind {
     fn prepare(self, disk: &SimDisk) {
         let large = matches!(self, CommitKind::Quick);
         disk.say_bytes(if large { LARGE } else { 0 });
-        disk.share(self == CommitKind::Shared);
+    }
+
+    fn mode(self) -> StoreMode {
+        match self {
+            CommitKind::Exclusive | CommitKind::Quick | CommitKind::Mixed => StoreMode::Exclusive,
+            CommitKind::Shared => StoreMode::Shared,
+        }
     }
 }
 
@@ -57,11 +63,16 @@ const LARGE: u64 = 300 << 20;
 
 /// Opens the real store on a simulated disk.
 pub(crate) fn open(disk: &SimDisk, kind: CommitKind, work: &Work) -> Result<Store, StoreError> {
+    open_in(disk, kind, kind.mode(), work)
+}
+
+fn open_in(disk: &SimDisk, kind: CommitKind, mode: StoreMode, work: &Work) -> Result<Store, StoreError> {
     kind.prepare(disk);
     let options = StoreOptions {
         disk: Some(Arc::new(disk.clone())),
         cache_bytes: 1 << 20,
-        ..StoreOptions::in_directory(std::path::Path::new("simulated"))
+        mode,
+        ..StoreOptions::in_directory(work.folder.path())
     };
     Store::open(options, Arc::new(work.clock.clone()))
 }
@@ -161,7 +172,13 @@ impl Recording {
         let said = |error: StoreError| format!("it does not open: {error}");
         let is_new = image.is_empty();
         let disk = SimDisk::holding(image);
-        let first = open(&disk, kind, work).map_err(said)?;
+        // Now and then the first daemon has the file alone and hands it over when the second comes.
+        let hands_over = kind == CommitKind::Shared && chance.once_in(3);
+        let mode = if hands_over { StoreMode::Auto } else { kind.mode() };
+        let first = open_in(&disk, kind, mode, work).map_err(said)?;
+        if hands_over {
+            first.listen("first").map_err(said)?;
+        }
         let open_from = disk.requests();
         let mut stores = vec![first];
         if kind == CommitKind::Shared {

@@ -25,6 +25,7 @@ use ductor::words::ids::{EntryId, RunId};
 use ductor::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use ductor::words::time::{Clock, ManualClock, Millis};
 use serde_json::json;
+use tempfile::TempDir;
 
 use super::chance::Chance;
 
@@ -44,6 +45,8 @@ const JOBS: [&str; 5] = ["plain", "wide", "forbid", "replace", "bare"];
 /// What outlives the stores: the clock, the daemons' books, the ids that were given.
 pub(crate) struct Work {
     pub(crate) clock: ManualClock,
+    /// Where the locks of the daemons lie; the file does not.
+    pub(crate) folder: TempDir,
     books: Vec<Book>,
     numbers: AtomicU64,
 }
@@ -109,8 +112,11 @@ impl Work {
             locks_trusted: true,
             notify: Notify::default(),
         };
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("nodes")).expect("a folder for the sockets");
         Work {
             clock: ManualClock::at(BEGIN),
+            folder,
             books: vec![book("n-a"), book("n-b")],
             numbers: AtomicU64::new(chance.number() >> 24),
         }
