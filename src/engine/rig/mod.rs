@@ -8,6 +8,8 @@ mod jobs;
 mod snapshot;
 mod stage;
 
+mod admission_model;
+mod admission_tests;
 mod again_tests;
 mod crash_tests;
 mod fault_tests;
