@@ -11,7 +11,7 @@ use crate::engine::changes::{nodes, publish};
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
-use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory};
+use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory, is_kept_alone};
 use crate::store::{ChangeError, Store, StoreError, StoreMode, StoreOptions};
 use crate::words::limits;
 use crate::words::names::NodeName;
@@ -117,12 +117,7 @@ impl Daemon {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
-        let locks_trusted = directory.locks_are_trustworthy(&faults, Some(&own_exe()));
-        if !locks_trusted {
-            tracing::error!(
-                "exclusive locks do not exclude in this state directory; slot pools admit nothing"
-            );
-        }
+        let locks_trusted = trust_locks(&directory, &faults);
         let store = open_store(&config, &directory, &clock, faults)?;
         let place = identity::place()?;
         let generated = configured.is_none();
@@ -177,6 +172,22 @@ impl Daemon {
     }
 }
 
+/// Whether the locks of the state directory exclude, on this machine and on others; says so if not.
+fn trust_locks(directory: &StateDirectory, faults: &Faults) -> bool {
+    // A mount table that cannot be read is no reason for distrust; the probe is the real test on this machine.
+    if let Ok(Some(option)) = crate::os::disk::keeps_locks_local(directory.root()) {
+        tracing::error!(
+            "the state directory is on a mount that keeps locks local (`{option}`); slot pools admit nothing"
+        );
+        return false;
+    }
+    let excludes = directory.locks_are_trustworthy(faults, Some(&own_exe()));
+    if !excludes {
+        tracing::error!("exclusive locks do not exclude in this state directory; slot pools admit nothing");
+    }
+    excludes
+}
+
 fn open_store(
     config: &Config,
     directory: &StateDirectory,
@@ -200,16 +211,19 @@ fn open_store(
     let path = || config.state.path.display().to_string();
     match Store::open(options, Arc::clone(clock)) {
         Ok(store) => Ok(store),
-        Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
+        Err(StoreError::InUse) if config.state.mode == StateMode::Exclusive => {
+            Err(OpenError::DirectoryTaken {
+                path: path(),
+                holder: holder(),
+                remedy: "end it, or share the store: `state.mode: auto` in both",
+            })
+        }
+        Err(StoreError::InUse) if is_kept_alone(directory.root()) => Err(OpenError::DirectoryTaken {
             path: path(),
             holder: holder(),
-            remedy: if config.state.mode == StateMode::Exclusive {
-                "end it, or share the store: `state.mode: auto` in both"
-            } else {
-                "end it, or let it share the store: `state.mode: auto` in its configuration"
-            },
+            remedy: "end it, or let it share the store: `state.mode: auto` in its configuration",
         }),
-        Err(StoreError::Held) => Err(OpenError::DirectoryHeld {
+        Err(StoreError::InUse | StoreError::Held) => Err(OpenError::DirectoryHeld {
             path: path(),
             holder: holder(),
         }),

@@ -104,7 +104,7 @@ pub(crate) fn run(plan: Plan) -> Outcome {
                 work: &work,
             };
             match guarded(|| cut.survives(at, fate, &mut chance, &mut outcome)) {
-                // One in four is where the next stretch begins.
+                // Some of what is left is where the next stretch begins.
                 Ok(image) if chance.once_in(CUTS_OF_A_STRETCH / 4) => {
                     base = Base {
                         image,
@@ -119,6 +119,9 @@ pub(crate) fn run(plan: Plan) -> Outcome {
                     recording.disk.requests()
                 )),
             }
+        }
+        if chance.once_in(5) {
+            base = Base::empty();
         }
         if !base.image.is_empty() && chance.once_in(4) {
             match guarded(|| made_old(base.image, &work)) {

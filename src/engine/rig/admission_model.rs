@@ -156,6 +156,11 @@ impl Model {
         *self.jobs.iter().find(|job| job.name == name).unwrap()
     }
 
+    /// True when a daemon's own configuration of the job is another one than that loaded last.
+    pub(super) fn drifts(&self, daemon: usize, job: &str) -> bool {
+        self.daemons[daemon].jobs[job].digest() != self.published[job].digest()
+    }
+
     pub(super) fn stored(&self, slot_pool: &str) -> u32 {
         let row = &self.slot_pools[slot_pool];
         row.stored.unwrap_or(row.configured)
@@ -303,7 +308,7 @@ impl Model {
         if entry.node.is_some_and(|node| node != daemon) {
             return blocked("node", None);
         }
-        if self.daemons[daemon].jobs[entry.job].digest() != published.digest() {
+        if self.drifts(daemon, entry.job) {
             return blocked("drift", None);
         }
         if !entry.manual && self.paused_jobs.contains(entry.job) {
