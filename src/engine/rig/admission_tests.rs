@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::admission_events::{ClaimEvent, ConfigureEvent, Event, JOBS, SLOT_POOLS, events};
 use super::admission_model::{Head, Model, ModelDaemon, ModelJob, ModelSlots, Overlap, State, Variant, Wish};
 use super::jobs::{JobPlan, job, name, slot_pool_name, slot_pool_of};
 use super::stage::{BEGIN, Daemon, Rig, by_hand, renewal, run_id};
@@ -21,149 +22,6 @@ use crate::engine::changes::{head, pause};
 use crate::store::tables::SLOT_ENTRIES;
 use crate::store::{Rows, entries};
 use crate::words::ids::EntryId;
-
-/// One thing that happens.
-#[derive(Debug, Clone)]
-enum Event {
-    Start {
-        daemon: usize,
-        job: usize,
-        bound: bool,
-    },
-    Fire {
-        daemon: usize,
-        job: usize,
-        minute: i64,
-    },
-    Again {
-        daemon: usize,
-        which: usize,
-    },
-    Pass {
-        daemon: usize,
-    },
-    Complete {
-        which: usize,
-        outcome: Outcome,
-    },
-    PutBack {
-        which: usize,
-    },
-    Renew {
-        daemon: usize,
-    },
-    Lapse,
-    Crash {
-        daemon: usize,
-    },
-    CancelEntry {
-        which: usize,
-    },
-    CancelRun {
-        which: usize,
-    },
-    PauseSlots {
-        which: usize,
-        on: bool,
-    },
-    PauseJob {
-        job: usize,
-        on: bool,
-    },
-    Capacity {
-        which: usize,
-        slots: u32,
-    },
-    Load {
-        daemon: usize,
-        job: usize,
-        variant: Variant,
-    },
-    Reload {
-        daemon: usize,
-    },
-    Locks {
-        daemon: usize,
-        trusted: bool,
-    },
-    Wait {
-        ms: u64,
-    },
-    StepBack {
-        ms: i64,
-    },
-}
-
-fn events() -> impl Strategy<Value = Vec<Event>> {
-    let outcome = prop_oneof![
-        4 => Just(Outcome::Succeeded),
-        2 => Just(Outcome::Failed),
-        1 => Just(Outcome::TimedOut),
-        1 => Just(Outcome::Cancelled)
-    ];
-    let variant = prop_oneof![
-        4 => Just(Variant::Plain),
-        2 => Just(Variant::Changed),
-        1 => Just(Variant::Disabled),
-        1 => Just(Variant::Moved),
-        1 => Just(Variant::Removed)
-    ];
-    let (daemon, some) = (0..3usize, 0..6usize);
-    let event = prop_oneof![
-        14 => (daemon.clone(), 0..JOBS.len(), any::<bool>())
-            .prop_map(|(daemon, job, bound)| Event::Start { daemon, job, bound }),
-        6 => (daemon.clone(), 0..JOBS.len(), 0..6i64)
-            .prop_map(|(daemon, job, minute)| Event::Fire { daemon, job, minute }),
-        2 => (daemon.clone(), some.clone()).prop_map(|(daemon, which)| Event::Again { daemon, which }),
-        14 => daemon.clone().prop_map(|daemon| Event::Pass { daemon }),
-        8 => (some.clone(), outcome).prop_map(|(which, outcome)| Event::Complete { which, outcome }),
-        2 => some.clone().prop_map(|which| Event::PutBack { which }),
-        2 => daemon.clone().prop_map(|daemon| Event::Renew { daemon }),
-        3 => Just(Event::Lapse),
-        3 => daemon.clone().prop_map(|daemon| Event::Crash { daemon }),
-        2 => some.clone().prop_map(|which| Event::CancelEntry { which }),
-        2 => some.clone().prop_map(|which| Event::CancelRun { which }),
-        2 => (0..3usize, prop::bool::weighted(0.4)).prop_map(|(which, on)| Event::PauseSlots { which, on }),
-        2 => (0..JOBS.len(), prop::bool::weighted(0.4)).prop_map(|(job, on)| Event::PauseJob { job, on }),
-        3 => (0..3usize, 2..6u32).prop_map(|(which, slots)| Event::Capacity { which, slots }),
-        2 => (daemon.clone(), 0..JOBS.len(), variant)
-            .prop_map(|(daemon, job, variant)| Event::Load { daemon, job, variant }),
-        1 => daemon.clone().prop_map(|daemon| Event::Reload { daemon }),
-        2 => (daemon, prop::bool::weighted(0.7)).prop_map(|(daemon, trusted)| Event::Locks { daemon, trusted }),
-        4 => (1..40_000u64).prop_map(|ms| Event::Wait { ms }),
-        1 => (1..60_000i64).prop_map(|ms| Event::StepBack { ms }),
-    ];
-    proptest::collection::vec(event, 1..60)
-}
-
-const SLOT_POOLS: [&str; 3] = ["p", "q", "r"];
-const JOBS: [ModelJob; 7] = [
-    of("plain", "p", 1, 0, 3_600_000, Overlap::Allow),
-    of("hasty", "p", 1, 0, 20_000, Overlap::Allow),
-    of("wide", "p", 2, 1, 60_000, Overlap::Allow),
-    of("forbid", "p", 1, 0, 90_000, Overlap::Forbid),
-    of("replace", "q", 1, 0, 90_000, Overlap::Replace),
-    of("other", "q", 2, -1, 3_600_000, Overlap::Allow),
-    of("lost", "gone", 1, 0, 3_600_000, Overlap::Allow),
-];
-
-const fn of(
-    name: &'static str,
-    slot_pool: &'static str,
-    slots: u32,
-    priority: i32,
-    timeout_ms: i64,
-    overlap: Overlap,
-) -> ModelJob {
-    ModelJob {
-        name,
-        slot_pool,
-        slots,
-        priority,
-        timeout_ms,
-        overlap,
-    }
-}
 
 fn plan(model: &ModelJob, variant: Variant) -> JobPlan {
     let policy = match model.overlap {
@@ -237,13 +95,14 @@ impl Both<'_> {
                 }
             }
             Event::Pass { daemon } => self.pass(*daemon),
-            Event::Complete { .. } | Event::PutBack { .. } | Event::Renew { .. } => self.about_a_claim(event),
-            Event::Lapse | Event::Crash { .. } => self.lose(event),
-            Event::CancelEntry { .. } | Event::CancelRun { .. } => self.cancel(event),
-            Event::PauseSlots { .. } | Event::PauseJob { .. } => self.pause(event),
-            Event::Capacity { .. } | Event::Load { .. } | Event::Reload { .. } | Event::Locks { .. } => {
-                self.configure(event);
-            }
+            Event::Claim(event) => self.about_a_claim(event),
+            Event::Lapse => self.lose(None),
+            Event::Crash { daemon } => self.lose(Some(*daemon)),
+            Event::CancelEntry { which } => self.cancel_entry(*which),
+            Event::CancelRun { which } => self.cancel_run(*which),
+            Event::PauseSlots { which, on } => self.pause_slots(SLOT_POOLS[*which], *on),
+            Event::PauseJob { job, on } => self.pause_job(JOBS[*job].name, *on),
+            Event::Configure(event) => self.configure(event),
             Event::Wait { ms } => {
                 self.rig.clock().advance(*ms);
                 self.model.wall += ms.cast_signed();
@@ -292,15 +151,16 @@ impl Both<'_> {
             rules: Rules::plain(),
             ..daemon.wish(wish.job, trigger)
         };
-        let said = match daemon.begin_run(&start).unwrap() {
-            Started::Queued { entry, .. } => {
-                assert_eq!(entry, start.entry);
-                "queued".to_owned()
-            }
-            Started::Refused(refusal) => refusal.to_string(),
-            Started::AlreadyFired => "already fired".to_owned(),
-            Started::Paused => "paused".to_owned(),
-            other => panic!("{other:?}"),
+        let answer = daemon.begin_run(&start).unwrap();
+        let said = if let Started::Queued { entry, .. } = &answer {
+            assert_eq!(*entry, start.entry);
+            "queued".to_owned()
+        } else if answer == Started::AlreadyFired {
+            "already fired".to_owned()
+        } else if answer == Started::Paused {
+            "paused".to_owned()
+        } else {
+            answer.refusal(&start.name).expect("a refusal in words")
         };
         assert_eq!(said, self.model.start(wish), "{wish:?}");
     }
@@ -315,21 +175,21 @@ impl Both<'_> {
         self.claims.extend(claimed);
     }
 
-    fn about_a_claim(&mut self, event: &Event) {
+    fn about_a_claim(&mut self, event: &ClaimEvent) {
         match event {
-            Event::Complete { which, outcome } => {
+            ClaimEvent::Complete { which, outcome } => {
                 let Some(claimed) = self.claim(*which) else { return };
                 let done = is_done(&self.rig.complete(&claimed, *outcome));
                 let cancelled = *outcome == Outcome::Cancelled;
                 assert_eq!(done, self.model.complete(claimed.claim.fence, cancelled));
             }
-            Event::PutBack { which } => {
+            ClaimEvent::PutBack { which } => {
                 let Some(claimed) = self.claim(*which) else { return };
                 let done = is_done(&self.rig.put_back(&claimed, reason::LAUNCH_INTERRUPTED));
                 let fence = claimed.claim.fence;
                 assert_eq!(done, self.model.give_back(fence, "launch interrupted", false));
             }
-            Event::Renew { daemon } => {
+            ClaimEvent::Renew { daemon } => {
                 let owner = self.daemon(*daemon);
                 let held = self.model.held(*daemon);
                 let own = |claimed: &&Claimed| claimed.claim.node == owner.engine.node;
@@ -342,12 +202,11 @@ impl Both<'_> {
                 }
                 self.model.renew(*daemon);
             }
-            other => unreachable!("{other:?}"),
         }
     }
 
-    /// T12 of every lease that is over, or T13 of all that a daemon held.
-    fn lose(&mut self, event: &Event) {
+    /// T13 of all that this daemon held; without one, T12 of every lease that is over.
+    fn lose(&mut self, dead: Option<usize>) {
         let mut lost = BTreeSet::new();
         let now = self.rig.engine.now();
         for slot_pool in SLOT_POOLS {
@@ -355,87 +214,74 @@ impl Both<'_> {
                 .rig
                 .read(|tx| entries::running(tx, &slot_pool_name(slot_pool)))
             {
-                let gone = match event {
-                    Event::Crash { daemon } => row.node == self.daemon(*daemon).engine.node,
-                    _ => row.lease.has_lapsed(&self.rig.engine.place.clock, now),
+                let gone = match dead {
+                    Some(dead) => row.node == self.daemon(dead).engine.node,
+                    None => row.lease.has_lapsed(&self.rig.engine.place.clock, now),
                 };
                 lost.extend(gone.then_some(row.fence));
             }
         }
-        let (why, died, expected) = match event {
-            Event::Crash { daemon } => (reason::DAEMON_DIED, true, self.model.held(*daemon)),
-            _ => (reason::LEASE_LAPSED, false, self.model.lapsed()),
+        let (why, expected) = match dead {
+            Some(dead) => (reason::DAEMON_DIED, self.model.held(dead)),
+            None => (reason::LEASE_LAPSED, self.model.lapsed()),
         };
         assert_eq!(lost, expected);
         for fence in lost {
             let claimed = self.claims.iter().find(|claimed| claimed.claim.fence == fence);
-            let settled = self.rig.settle(claimed.unwrap(), why, died);
-            assert_eq!(is_done(&settled), self.model.give_back(fence, why, died));
+            let settled = self.rig.settle(claimed.unwrap(), why, dead.is_some());
+            assert_eq!(
+                is_done(&settled),
+                self.model.give_back(fence, why, dead.is_some())
+            );
         }
     }
 
-    fn cancel(&mut self, event: &Event) {
-        match event {
-            Event::CancelEntry { which } => {
-                let Some(at) = self.entry(*which) else { return };
-                let entry = &self.model.entries[at];
-                let (slot_pool, id) = (slot_pool_name(entry.slot_pool), EntryId(entry.id.to_be_bytes()));
-                let said = self.rig.change(move |tx| cancel::entry(tx, &slot_pool, id));
-                let said = match said {
-                    EntryCancelled::Cancelled => "cancelled",
-                    EntryCancelled::NotWaiting => "not waiting",
-                    EntryCancelled::NotFound => "not found",
-                };
-                assert_eq!(said, self.model.cancel_entry(at));
-            }
-            Event::CancelRun { which } => {
-                let Some(at) = self.entry(*which) else { return };
-                let run = run_id(self.model.entries[at].run);
-                self.rig.change(move |tx| cancel::run(tx, run, "me"));
-                self.model.cancel_run(at);
-            }
-            other => unreachable!("{other:?}"),
-        }
-    }
-
-    fn pause(&mut self, event: &Event) {
-        let wanted = |on: bool| {
-            on.then(|| Pause {
-                until: None,
-                by: "me".to_owned(),
-                note: String::new(),
-            })
+    fn cancel_entry(&mut self, which: usize) {
+        let Some(at) = self.entry(which) else { return };
+        let entry = &self.model.entries[at];
+        let (slot_pool, id) = (slot_pool_name(entry.slot_pool), EntryId(entry.id.to_be_bytes()));
+        let said = self.rig.change(move |tx| cancel::entry(tx, &slot_pool, id));
+        let said = match said {
+            EntryCancelled::Cancelled => "cancelled",
+            EntryCancelled::NotWaiting => "not waiting",
+            EntryCancelled::NotFound => "not found",
         };
-        match event {
-            Event::PauseSlots { which, on } => {
-                let (book, slot_pool, wanted) = (self.rig.engine.book(), SLOT_POOLS[*which], wanted(*on));
-                self.rig.change(move |tx| {
-                    pause::slot_pool(tx, &book, &slot_pool_name(slot_pool), wanted.as_ref())
-                });
-                let stored = self.model.stored(slot_pool);
-                let row = self.model.slot_pools.get_mut(slot_pool).unwrap();
-                if row.paused != *on {
-                    (row.paused, row.stored) = (*on, Some(stored));
-                }
-            }
-            Event::PauseJob { job, on } => {
-                let (job, wanted) = (JOBS[*job].name, wanted(*on));
-                self.rig
-                    .change(move |tx| pause::job(tx, &name(job), wanted.as_ref()));
-                if *on {
-                    self.model.paused_jobs.insert(job);
-                } else {
-                    self.model.paused_jobs.remove(job);
-                }
-            }
-            other => unreachable!("{other:?}"),
+        assert_eq!(said, self.model.cancel_entry(at));
+    }
+
+    fn cancel_run(&mut self, which: usize) {
+        let Some(at) = self.entry(which) else { return };
+        let run = run_id(self.model.entries[at].run);
+        self.rig.change(move |tx| cancel::run(tx, run, "me"));
+        self.model.cancel_run(at);
+    }
+
+    fn pause_slots(&mut self, slot_pool: &'static str, on: bool) {
+        let (book, wanted) = (self.rig.engine.book(), pause_if(on));
+        self.rig
+            .change(move |tx| pause::slot_pool(tx, &book, &slot_pool_name(slot_pool), wanted.as_ref()));
+        let stored = self.model.stored(slot_pool);
+        let row = self.model.slot_pools.get_mut(slot_pool).unwrap();
+        if row.paused != on {
+            (row.paused, row.stored) = (on, Some(stored));
         }
     }
 
-    fn configure(&mut self, event: &Event) {
+    fn pause_job(&mut self, job: &'static str, on: bool) {
+        let wanted = pause_if(on);
+        self.rig
+            .change(move |tx| pause::job(tx, &name(job), wanted.as_ref()));
+        if on {
+            self.model.paused_jobs.insert(job);
+        } else {
+            self.model.paused_jobs.remove(job);
+        }
+    }
+
+    fn configure(&mut self, event: &ConfigureEvent) {
         match event {
             // All daemons of a state directory have the same numbers.
-            Event::Capacity { which, slots } => {
+            ConfigureEvent::Capacity { which, slots } => {
                 let slot_pool = SLOT_POOLS[*which];
                 for daemon in 0..3 {
                     self.daemon(daemon).edit_book(|book| {
@@ -445,21 +291,20 @@ impl Both<'_> {
                 self.model.slot_pools.get_mut(slot_pool).unwrap().configured = *slots;
                 self.load(0);
             }
-            Event::Load { daemon, job, variant } => {
+            ConfigureEvent::Load { daemon, job, variant } => {
                 self.model.daemons[*daemon].jobs.insert(JOBS[*job].name, *variant);
                 self.load(*daemon);
             }
             // What is published is what this daemon reads, too.
-            Event::Reload { daemon } => {
+            ConfigureEvent::Reload { daemon } => {
                 self.model.daemons[*daemon].jobs = self.model.published.clone();
                 self.load(*daemon);
             }
-            Event::Locks { daemon, trusted } => {
+            ConfigureEvent::Locks { daemon, trusted } => {
                 self.daemon(*daemon)
                     .edit_book(|book| book.locks_trusted = *trusted);
                 self.model.daemons[*daemon].locks_trusted = *trusted;
             }
-            other => unreachable!("{other:?}"),
         }
     }
 
@@ -579,6 +424,14 @@ impl Both<'_> {
     }
 }
 
+fn pause_if(on: bool) -> Option<Pause> {
+    on.then(|| Pause {
+        until: None,
+        by: "me".to_owned(),
+        note: String::new(),
+    })
+}
+
 fn is_done(recorded: &Recorded) -> bool {
     matches!(recorded, Recorded::Done(_))
 }
@@ -628,8 +481,13 @@ fn model_of(raise_immediately: bool) -> Model {
     }
 }
 
+/// A bounded share; `PROPTEST_CASES` asks for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").map_or(40, |text| text.parse().expect("a number"))
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn used_never_exceeds_slots(events in events(), raise_immediately: bool) {
