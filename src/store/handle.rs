@@ -11,6 +11,7 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
 use super::coordination::Turnstile;
+use super::disk::Disk;
 use super::ear;
 use super::error::{ChangeError, StoreError};
 use super::feed::Counted;
@@ -44,6 +45,9 @@ pub struct StoreOptions {
     pub create: bool,
     /// Faults that a test has planned.
     pub faults: Faults,
+    /// A simulated disk in place of the file.
+    #[doc(hidden)]
+    pub disk: Option<Arc<dyn Disk>>,
 }
 
 impl StoreOptions {
@@ -58,6 +62,7 @@ impl StoreOptions {
             joining: Duration::from_millis(limits::JOINING_MS),
             create: true,
             faults: Faults::default(),
+            disk: None,
         }
     }
 }
@@ -308,6 +313,9 @@ impl Shared {
     }
 
     fn file_bytes(&self) -> u64 {
+        if let Some(disk) = &self.options.disk {
+            return disk.said_bytes();
+        }
         std::fs::metadata(self.path()).map_or(0, |data| data.len())
     }
 

@@ -19,6 +19,8 @@ mod backup_tests;
 pub mod check;
 pub mod codec;
 pub mod coordination;
+#[doc(hidden)]
+pub mod disk;
 mod ear;
 pub mod effects;
 pub mod entries;

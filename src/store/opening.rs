@@ -11,6 +11,7 @@ use std::time::Duration;
 use redb::{ConcurrencyMode, Database};
 
 use super::coordination::{self, HeldLock};
+use super::disk;
 use super::error::StoreError;
 use super::handle::Shared;
 use super::migrate;
@@ -134,7 +135,10 @@ impl Shared {
         builder
             .set_cache_size(options.cache_bytes)
             .set_concurrency_mode(sharing.concurrency());
-        let database = if options.create && self.place().is_none() {
+        let database = if let Some(disk) = &options.disk {
+            disk::open(disk, &builder)?
+        } else if options.create && self.place().is_none() {
+            disk::clear_unfinished(&path)?;
             builder.create(&path)?
         } else {
             // redb would make a new database of an empty file: what is gone is never replaced in silence.

@@ -23,6 +23,8 @@ macro_rules! tables {
 
         /// The names of all tables, in the order of their index.
         pub(super) const NAMES: &[&str] = &[$($name),*];
+        /// How many there are.
+        pub const COUNT: usize = NAMES.len();
     };
 }
 

@@ -315,6 +315,10 @@ pub fn enter(
         return Ok(Entered::Refused(SlotRefusal::Unknown(name.to_string())));
     };
     maintain::maintain(tx, rules)?;
+    if !book.locks_trusted {
+        return Ok(Entered::Refused(SlotRefusal::Locks));
+    }
+    let stored_slots = switch(tx, book, name, configured.slots)?;
     if let Some(entry) = entries::by_id(tx, wish.id)? {
         let resumes = wish.kind == EntryKind::CatchUp
             && matches!(
@@ -327,15 +331,9 @@ pub fn enter(
         // T17: a resumed catch-up takes the place of its closed entry.
         entries::forget(tx, &entry)?;
     }
-    let state = head::slot_pool(tx, name)?;
-    let stored_slots = head::stored_slots(state.as_ref(), book, name);
     let view = EnqueueView {
         locks_trusted: book.locks_trusted,
-        stored_slots: if raises_now(book, stored_slots, configured.slots) {
-            configured.slots
-        } else {
-            stored_slots
-        },
+        stored_slots,
         configured_slots: configured.slots,
         busy: head::is_busy(tx, name)?,
         waiting: entries::waiting_count(tx, name)?,
@@ -345,6 +343,7 @@ pub fn enter(
     if let Err(refusal) = admission::enqueue(&view) {
         return Ok(Entered::Refused(refusal));
     }
+    let state = head::slot_pool(tx, name)?;
     adopt(tx, name, state, configured.slots)?;
     let queued_at = queued_at(tx, demand)?;
     Ok(Entered::Admitted(Box::new(SlotEntry {
@@ -406,8 +405,20 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
     })
 }
 
-fn raises_now(book: &Book, stored: u32, configured: u32) -> bool {
-    book.raise_immediately && configured > stored
+/// E5, and 8.1 for a raise that does not wait: the number in force afterwards. A slot pool that nothing ever entered has no
+/// row yet, and gets none from a refusal.
+fn switch(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName, configured: u32) -> Result<u32, StoreError> {
+    let Some(state) = head::slot_pool(tx, name)? else {
+        return Ok(configured);
+    };
+    let busy = head::is_busy(tx, name)?;
+    match admission::capacity_step(&state, configured, busy, book.raise_immediately) {
+        CapacityStep::Adopt => {
+            step_capacity(tx, book, name)?;
+            Ok(configured)
+        }
+        CapacityStep::Keep | CapacityStep::Drain | CapacityStep::Forget => Ok(state.stored_slots),
+    }
 }
 
 /// Writes the number in force, if it is another one or none was stored.
@@ -470,11 +481,20 @@ pub fn step_capacity(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName) -> Resul
     Ok(step)
 }
 
-/// Now, but never before the newest entry of the same slot pool and priority: a clock that steps back lets nobody
-/// overtake.
+/// Now, but never before the newest entry of the same slot pool and priority that waits or may come to wait again: a clock
+/// that steps back lets nobody overtake.
 fn queued_at(tx: &mut Tx<'_>, demand: &SlotDemand) -> Result<Millis, StoreError> {
     let prefix = (TENANT, demand.slot_pool.clone(), HighFirst(demand.priority));
-    let newest = tx.scan_back(&SLOT_WAITING, &prefix, None, 1)?;
+    let waiting = tx.scan_back(&SLOT_WAITING, &prefix, None, 1)?;
+    let mut newest = waiting.first().map(|((_, _, _, at, _), _)| *at);
+    // By this very rule the times rise with the numbers, so the newest of this priority is the last one.
+    for (seq, _) in entries::running(tx, &demand.slot_pool)?.into_iter().rev() {
+        let entry = entries::by_seq(tx, seq)?;
+        if let Some(entry) = entry.filter(|entry| entry.priority == demand.priority) {
+            newest = newest.max(Some(entry.queued_at));
+            break;
+        }
+    }
     let now = tx.now().wall;
-    Ok(newest.first().map_or(now, |((_, _, _, at, _), _)| now.max(*at)))
+    Ok(newest.map_or(now, |at| now.max(at)))
 }

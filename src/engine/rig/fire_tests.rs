@@ -53,6 +53,7 @@ fn cut_and_raise_drain() {
             "the first start after the last end adopts it"
         );
         assert_eq!(rig.told("pool.drain.started"), 1);
+        assert_eq!(rig.told("pool.drain.ended"), 1, "told also when a start ends it");
     }
 }
 
@@ -340,6 +341,12 @@ fn definition_change_cancels_waiting() {
         let run = format!("skipped: {}", reason::DEFINITION_GONE);
         assert_eq!(rig.run_words(queued(&started).1), run, "{what}");
     }
+    let rig = Rig::new(&[slot_pool("p", 1)], &[plan()]);
+    let started = rig.start("a");
+    let mut watched = plan();
+    watched.0.sla.max_runtime_ms = Some(60_000);
+    published(&rig, &[watched]);
+    assert_eq!(rig.entry_words(&started), "queued", "a changed sla alone");
 }
 
 #[test]

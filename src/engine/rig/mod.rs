@@ -8,6 +8,9 @@ mod jobs;
 mod snapshot;
 mod stage;
 
+mod admission_events;
+mod admission_model;
+mod admission_tests;
 mod again_tests;
 mod crash_tests;
 mod fault_tests;

@@ -2,6 +2,7 @@
 
 use super::jobs::{job, name, slot_pool, slot_pool_of};
 use super::stage::{Rig, by_hand, jobs_of, plain, queued, run_id};
+use crate::domain::report::{ReportKind, ReportTarget};
 use crate::domain::slots::admission::{Pause, SlotRefusal};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
@@ -9,7 +10,7 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::changes::pause;
 use crate::engine::changes::start::{self, Start, Started};
 use crate::store::Rows;
-use crate::store::tables::SLOT_CLOSED;
+use crate::store::tables::{EFFECTS, SLOT_CLOSED};
 use crate::words::ids::EntryId;
 
 #[test]
@@ -48,6 +49,27 @@ fn a_clock_that_steps_back_lets_nobody_overtake() {
     rig.start("a");
     rig.clock().step_wall(-600_000);
     rig.start("b");
+    assert_eq!(jobs_of(&rig.pass().claimed), ["a", "b"]);
+}
+
+/// Also the one that was running when the clock stepped back, and is put back afterwards.
+#[test]
+fn a_clock_that_steps_back_lets_nobody_overtake_one_that_is_put_back() {
+    let plans = [
+        job("a").on("p"),
+        job("b").on("p"),
+        job("first").on("p").priority(9),
+    ];
+    let rig = Rig::new(&[slot_pool("p", 2)], &plans);
+    rig.start("a");
+    let claimed = rig.claim();
+    rig.clock().step_wall(-600_000);
+    // One of another priority runs too: it says nothing about the order in this one.
+    rig.start("first");
+    let first = rig.claim();
+    rig.start("b");
+    rig.put_back(&claimed, reason::LAUNCH_INTERRUPTED);
+    rig.complete(&first, Outcome::Succeeded);
     assert_eq!(jobs_of(&rig.pass().claimed), ["a", "b"]);
 }
 
@@ -164,6 +186,12 @@ fn enqueue_same_id_returns_entry() {
     assert_eq!(rig.start("a"), Started::Refused(SlotRefusal::Full));
     assert_eq!(rig.begin_run(&again).unwrap(), first);
     assert_eq!(rig.waiting("p"), 1);
+    // E4 comes before E6: without locks that can be trusted nobody is told that his entry is safe.
+    rig.edit_book(|book| book.locks_trusted = false);
+    assert_eq!(
+        rig.begin_run(&again).unwrap(),
+        Started::Refused(SlotRefusal::Locks)
+    );
 }
 
 #[test]
@@ -232,10 +260,9 @@ fn closed_history_trim() {
 
 #[test]
 fn replace_in_pool() {
-    let rig = Rig::new(
-        &[slot_pool("p", 2)],
-        &[job("a").on("p").policy(ConcurrencyPolicy::Replace)],
-    );
+    let mut plan = job("a").on("p").policy(ConcurrencyPolicy::Replace);
+    plan.0.reports.add(ReportKind::Failure, ReportTarget::Webhook);
+    let rig = Rig::new(&[slot_pool("p", 2)], &[plan]);
     let old = rig.start("a");
     let first = rig.claim();
     rig.start("a");
@@ -250,8 +277,11 @@ fn replace_in_pool() {
     // Its process was ended: the daemon records that as cancelled.
     rig.complete(&first, Outcome::Cancelled);
     assert_eq!(rig.run_words(queued(&old).1).split(':').next(), Some("cancelled"));
-    assert_eq!(jobs_of(&rig.pass().claimed), ["a"]);
+    let second = rig.claim();
     assert_eq!(rig.used("p"), 1);
+    assert_eq!(rig.raw(&EFFECTS), [], "a replaced run owes no failure report");
+    rig.complete(&second, Outcome::Failed);
+    assert_eq!(rig.raw(&EFFECTS).len(), 1, "a failed one does");
 }
 
 #[test]
