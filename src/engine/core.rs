@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
 use super::book::{Book, BookShelf};
+use super::changes::drift::Drift;
 use super::live::LiveTable;
 use super::metrics::Metrics;
 use super::warm::WarmShims;
@@ -52,6 +53,8 @@ pub struct Engine {
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
     pub warm: WarmShims,
+    /// Where the configuration of this daemon is not the one that was loaded last.
+    pub drift: Drifted,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -94,8 +97,16 @@ impl Engine {
             deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
+            drift: Drifted::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
+    }
+
+    /// True while another daemon of this state directory lives.
+    pub fn others_live(&self) -> bool {
+        let own = self.node.as_str();
+        let holders = self.directory.holders();
+        holders.iter().any(|(name, _)| name != own)
     }
 
     /// Both clocks now.
@@ -140,6 +151,25 @@ impl Engine {
             .wait_for(|stopping| *stopping)
             .await
             .ok();
+    }
+}
+
+/// What was last found out about the drift of this daemon; the faces show it.
+#[derive(Debug, Clone, Default)]
+pub struct Drifted {
+    inner: Arc<Mutex<Arc<Drift>>>,
+}
+
+impl Drifted {
+    /// What differs now.
+    pub fn now(&self) -> Arc<Drift> {
+        Arc::clone(&self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Something else differs now; what differed before.
+    pub fn note(&self, drift: Drift) -> Arc<Drift> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut inner, Arc::new(drift))
     }
 }
 

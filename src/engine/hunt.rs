@@ -18,11 +18,12 @@ use crate::domain::slots::crash::{self, CrashVerdict, Seen};
 use crate::domain::slots::entry::reason;
 use crate::os::proc::ProcessIdentity;
 use crate::store::rows::{LiveAttempt, RunningRow};
-use crate::store::tables::SLOT_RUNNING;
+use crate::store::tables::{NODES, SLOT_RUNNING};
 use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{NodeName, StepRef};
+use crate::words::time::Millis;
 use crate::worker::command::Stop;
 use crate::worker::process::{StrangerEnd, end_stranger};
 
@@ -37,6 +38,8 @@ pub struct Found {
     pub live: LiveAttempt,
     /// The lease's row, for a pooled step.
     pub lease: Option<RunningRow>,
+    /// When its daemon was last seen, for a step without a slot pool.
+    pub last_seen: Option<Millis>,
 }
 
 /// The loop.
@@ -208,8 +211,8 @@ impl Hunter {
     }
 
     fn has_lapsed(&mut self, found: &Found) -> bool {
-        let Some(row) = &found.lease else { return false };
         let now = self.engine.now();
+        let Some(row) = &found.lease else { return false };
         if row.lease.clock == self.engine.place.clock {
             return row.lease.has_lapsed(&self.engine.place.clock, now);
         }
@@ -217,6 +220,21 @@ impl Hunter {
         let sighting = Sighting::look(before, row.fence, row.lease.renewals, now.boot);
         self.sightings.insert(row.fence, sighting);
         sighting.has_lapsed(now.boot)
+    }
+
+    /// Without a lease, a dead daemon's claim whose process cannot be seen from here ends when the daemon has not been seen
+    /// for as long as a lease would have held.
+    fn is_over_unseen(&mut self, found: &Found) -> bool {
+        if found.lease.is_some() {
+            return self.has_lapsed(found);
+        }
+        let (fence, now) = (found.live.claim.fence, self.engine.now().boot);
+        // A wall clock of another machine says nothing about time, only whether it moves.
+        let seen = found.last_seen.map_or(0, |at| at.0.unsigned_abs());
+        let before = self.sightings.get(&fence).copied();
+        let sighting = Sighting::look(before, fence, seen, now);
+        self.sightings.insert(fence, sighting);
+        sighting.has_lapsed(now)
     }
 
     fn verdict(&self, found: &Found) -> CrashVerdict {
@@ -235,7 +253,7 @@ impl Hunter {
                 Self::report(found, "finding its process gone");
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
-            CrashVerdict::WaitForLease if self.has_lapsed(found) => {
+            CrashVerdict::WaitForLease if self.is_over_unseen(found) => {
                 self.put_back(found, reason::LEASE_LAPSED, true).await
             }
             CrashVerdict::WaitForLease | CrashVerdict::EndThenPutBack => Ok(false),
@@ -250,7 +268,7 @@ impl Hunter {
             StrangerEnd::PidReused => "finding its process number in other hands",
             StrangerEnd::WillNotEnd { pids } => {
                 self.report_stuck(found, &pids);
-                if self.has_lapsed(found) {
+                if self.is_over_unseen(found) {
                     return self.put_back(found, reason::LEASE_LAPSED, true).await;
                 }
                 return Ok(false);
@@ -352,8 +370,13 @@ fn identity_of(process: ProcessRef) -> ProcessIdentity {
 pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
     let mut found = Vec::new();
     for (run, step, live) in runs::live(rows)? {
+        let mut last_seen = None;
         let lease = match &live.entry {
-            None => None,
+            None => {
+                let node = rows.get(&NODES, &(live.claim.node.clone(),));
+                last_seen = node.ok().flatten().map(|node| node.last_seen);
+                None
+            }
             Some(entry) => {
                 let key = (TenantId::DEFAULT, entry.slot_pool.clone(), entry.seq);
                 match rows.get(&SLOT_RUNNING, &key) {
@@ -369,6 +392,7 @@ pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
             step,
             live,
             lease,
+            last_seen,
         });
     }
     Ok(found)

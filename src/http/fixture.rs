@@ -122,6 +122,7 @@ fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
         let job = BookJob {
             version: versions[&definition.name],
             digest: definition.digest(),
+            content: definition.stored().1,
             schedule: timed.then(hourly),
             reports: Arc::default(),
             definition: Arc::new(definition),
@@ -154,7 +155,8 @@ impl Face {
         };
         let store = Store::open(options, Arc::new(clock.clone())).unwrap();
         let publishing = store.change("publish", |tx| {
-            publish::publish(tx, &definitions(), &slot_pools())
+            let node = NodeName::new("n-a").unwrap();
+            publish::publish(tx, &node, &definitions(), &slot_pools())
         });
         let versions = publishing.await.unwrap();
         let book = book_of(&versions);

@@ -329,7 +329,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("has format 99; this ductor reads up to 2"),
+            error.contains("has format 99; this ductor reads up to 3"),
             "{error}"
         );
     }

@@ -3,12 +3,12 @@
 
 use super::codec::{self, Record};
 use super::feed::{FeedItem, FeedRow};
-use super::golden_reports;
 use super::rows::{
     Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
     ScheduleMark, WaitingRow,
 };
+use super::{golden_daemons, golden_reports};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -478,11 +478,15 @@ pub(super) fn samples() -> Vec<Sample> {
     fire_samples(&mut out);
     schedule_samples(&mut out);
     golden_reports::samples(&mut out);
+    golden_daemons::samples(&mut out);
     out
 }
 
 fn golden_lines() -> impl Iterator<Item = &'static str> {
-    GOLDEN.lines().chain(golden_reports::GOLDEN.lines())
+    let beside = golden_reports::GOLDEN
+        .lines()
+        .chain(golden_daemons::GOLDEN.lines());
+    GOLDEN.lines().chain(beside)
 }
 
 #[test]
@@ -566,6 +570,7 @@ fn decode_all(bytes: &[u8]) {
         Boot
     );
     golden_reports::decode_all(bytes);
+    golden_daemons::decode_all(bytes);
 }
 
 proptest::proptest! {

@@ -15,8 +15,9 @@ use crate::words::time::Now;
 
 /// The format that this binary writes. A change of it comes with a step below.
 ///
-/// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 1 is read as it is.
-pub const FORMAT: u32 = 2;
+/// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 the tables that several
+/// daemons need between them. Older ones are read as they are.
+pub const FORMAT: u32 = 3;
 
 /// Makes the tables of a new file, migrates an older one, refuses a newer one in words.
 pub(super) fn bring_up(database: &Database, now: Now) -> Result<(), StoreError> {

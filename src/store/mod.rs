@@ -19,6 +19,8 @@ mod feed;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod golden_daemons;
+#[cfg(test)]
 mod golden_reports;
 mod handle;
 pub mod keys;

@@ -3,9 +3,9 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark, LiveAttempt,
-    NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered,
-    RunningRow, ScheduleMark, WaitingRow,
+    Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
+    LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -109,13 +109,19 @@ tables! {
     39 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
     /// Limits of jobs that are passed now: (job, limit and run).
     40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
+    /// Reports that a daemon delivers now.
+    41 DELIVERING "delivering" (TenantId, u64) => Delivering;
+    /// Daemons that an operator has told to begin nothing more.
+    42 NODE_DRAINS "node_drains" (NodeName) => NodeDrain;
+    /// Whose load said last what is published of a job or a slot pool: `job NAME`, `pool NAME`.
+    43 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BREACHES.index, super::NAMES.len() - 1);
+        assert_eq!(super::PUBLISHED_BY.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

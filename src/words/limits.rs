@@ -145,6 +145,8 @@ pub const EFFECTS_OF_JOB_MAX: u64 = 1_000;
 pub const EFFECTS_MAX: u64 = 10_000;
 /// Reports kept of one run, so that endless retries leave no endless rows.
 pub const EFFECTS_OF_RUN_MAX: usize = 50;
+/// A report that a daemon delivers is its own for this long beyond the time that the delivery itself may take.
+pub const DELIVERY_SLACK_MS: u64 = 30_000;
 /// Deliveries at once.
 pub const DELIVERIES_MAX: usize = 16;
 /// Deliveries at once for one job and one kind of receiver: one that hangs holds up no other.

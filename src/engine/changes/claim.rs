@@ -11,7 +11,7 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
-use crate::engine::changes::{advance, head, maintain, start};
+use crate::engine::changes::{advance, drift, head, maintain, nodes, start};
 use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
 use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_WAITING_COUNT};
@@ -143,12 +143,41 @@ pub fn look(
             Err(error) => return Err(error),
         }
     }
-    for each in rows.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
-        let is_ours = |ready: &ReadyStep| ready.node.as_ref().is_none_or(|node| *node == book.node);
-        look.claims += usize::from(each.row.is_ok_and(|(_, ready)| is_ours(&ready)));
-    }
+    look.claims += ready_steps(rows, book, limits::CLAIMS_PER_CHANGE_MAX)?.len();
     look.claims = look.claims.min(limits::CLAIMS_PER_CHANGE_MAX);
+    if nodes::drain_of(rows, &book.node)?.is_some() {
+        look.claims = 0;
+    }
     Ok(look)
+}
+
+/// Steps without a slot pool that this daemon may claim, oldest first. Those of other daemons are passed over, however many
+/// a dead one has left.
+fn ready_steps(
+    rows: &mut impl Rows,
+    book: &Book,
+    most: usize,
+) -> Result<Vec<(RunId, StepRef, ReadyStep)>, StoreError> {
+    let mut found = Vec::new();
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = rows.scan_each(
+            &READY_STEPS,
+            &(TENANT,),
+            after.as_deref(),
+            limits::MAINTENANCE_ROWS_MAX,
+        )?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = Some(last.key.clone());
+        for ((_, run, step), row) in page.into_iter().filter_map(|each| each.row.ok()) {
+            if row.node.as_ref().is_none_or(|node| *node == book.node) {
+                found.push((run, step, row));
+            }
+            if found.len() == most {
+                return Ok(found);
+            }
+        }
+    }
 }
 
 /// True when a pass would move the capacity of the slot pool, or trim its history.
@@ -161,7 +190,8 @@ fn has_upkeep(rows: &mut impl Rows, book: &Book, name: &SlotPoolName) -> Result<
     };
     let busy = head::is_busy(rows, name)?;
     let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
-    Ok(too_long || step != admission::CapacityStep::Keep)
+    let moves = step != admission::CapacityStep::Keep && drift::slot_pool(rows, book, name)?.is_none();
+    Ok(too_long || moves)
 }
 
 fn closed_prefix(name: &SlotPoolName) -> Vec<u8> {
@@ -223,6 +253,10 @@ fn has_unended(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<boo
 pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> {
     let mut done = Passed::default();
     let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
+    let is_drained = nodes::drain_of(tx, &book.node)?.is_some();
+    if is_drained {
+        free.clear();
+    }
     let expired = maintain::maintain(tx, &pass.rules)?;
     done.more = expired == limits::MAINTENANCE_ROWS_MAX;
     for name in book.slot_pools.keys() {
@@ -243,7 +277,9 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
     for name in book.slot_pools.keys() {
         done.more |= maintain::trim(tx, name)? == limits::MAINTENANCE_ROWS_MAX;
     }
-    claim_ready(tx, book, pass, &mut free, &mut done)?;
+    if !is_drained {
+        claim_ready(tx, book, pass, &mut free, &mut done)?;
+    }
     Ok(done)
 }
 
@@ -256,6 +292,9 @@ pub fn quick_pass(
     slot_pool: Option<&SlotPoolName>,
 ) -> Result<Passed, Abort> {
     let mut done = Passed::default();
+    if nodes::drain_of(tx, &book.node)?.is_some() {
+        return Ok(done);
+    }
     let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
     let served = match slot_pool {
         Some(name) if book.locks_trusted => serve(tx, book, pass, name, &mut free, &mut done),
@@ -413,11 +452,7 @@ fn claim_ready(
     free: &mut Vec<ProcessRef>,
     done: &mut Passed,
 ) -> Result<(), Abort> {
-    let ready = tx.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
-    for ((_, run, step), row) in ready.into_iter().filter_map(|each| each.row.ok()) {
-        if row.node.as_ref().is_some_and(|node| *node != book.node) {
-            continue;
-        }
+    for (run, step, row) in ready_steps(tx, book, limits::MAINTENANCE_ROWS_MAX)? {
         if policy_of(book, &row.job) == ConcurrencyPolicy::Replace
             && head::has_live_instance(tx, &row.job, run)?
         {

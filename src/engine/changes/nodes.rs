@@ -1,8 +1,8 @@
-//! What a daemon writes about itself.
+//! What a daemon writes about itself, and what an operator tells it.
 
-use crate::store::rows::NodeRecord;
-use crate::store::tables::NODES;
-use crate::store::{Abort, Rows, Tx};
+use crate::store::rows::{NodeDrain, NodeRecord};
+use crate::store::tables::{NODE_DRAINS, NODES};
+use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::names::NodeName;
 
 /// Writes the daemon's own row.
@@ -20,4 +20,41 @@ pub fn still_here(tx: &mut Tx<'_>, name: &NodeName) -> Result<(), Abort> {
         tx.put(&NODES, &key, &NodeRecord { last_seen, ..record })?;
     }
     Ok(())
+}
+
+/// Since when, and by whom, a daemon has to begin nothing more; `None` if it may.
+pub fn drain_of(rows: &mut impl Rows, name: &NodeName) -> Result<Option<NodeDrain>, StoreError> {
+    rows.get(&NODE_DRAINS, &(name.clone(),))
+}
+
+/// Tells a daemon to begin nothing more, or that it may again; `false` if there is no daemon of that name. Both are
+/// idempotent: the first drain stays as it is.
+pub fn set_drain(tx: &mut Tx<'_>, name: &NodeName, wanted: Option<(&str, &str)>) -> Result<bool, Abort> {
+    let key = (name.clone(),);
+    if !tx.has(&NODES, &key)? {
+        return Ok(false);
+    }
+    let is_drained = tx.has(&NODE_DRAINS, &key)?;
+    match wanted {
+        Some((by, note)) if !is_drained => {
+            let row = NodeDrain {
+                since: tx.now().wall,
+                by: by.to_owned(),
+                note: note.to_owned(),
+            };
+            tx.put(&NODE_DRAINS, &key, &row)?;
+            tx.tell(
+                "node.drained",
+                name,
+                0,
+                Some(note).filter(|note| !note.is_empty()),
+            );
+        }
+        None if is_drained => {
+            tx.remove(&NODE_DRAINS, &key)?;
+            tx.tell("node.undrained", name, 0, None);
+        }
+        Some(_) | None => {}
+    }
+    Ok(true)
 }

@@ -243,7 +243,8 @@ impl Daemon {
         let slot_pools = book.slot_pools.clone();
         let definitions: Vec<_> = plans.iter().map(|plan| plan.0.clone()).collect();
         let for_change = definitions.clone();
-        let versions = self.change(move |tx| publish::publish(tx, &for_change, &slot_pools));
+        let node = book.node.clone();
+        let versions = self.change(move |tx| publish::publish(tx, &node, &for_change, &slot_pools));
         book.jobs = definitions
             .iter()
             .map(|definition| {
