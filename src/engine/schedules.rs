@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::changes::catch_up::{self, fire_node};
+use super::changes::catch_up::{self, Until, fire_node};
 use super::changes::maintain::Rules;
 use super::changes::retry;
 use super::changes::start::{self, Start, Started};
@@ -62,7 +62,7 @@ pub struct Scheduler {
     book: Arc<Book>,
     next: BTreeMap<JobName, Next>,
     /// Jobs that may have missed moments up to here, until the store has said so.
-    undetected: BTreeMap<JobName, Millis>,
+    undetected: BTreeMap<JobName, Until>,
     /// The same for the last seconds before a book was taken over: another daemon may still be firing them.
     undetected_later: BTreeMap<JobName, Millis>,
     /// Fires that were left to daemons with another configuration.
@@ -126,11 +126,15 @@ impl Scheduler {
             let text = job.definition.schedule.clone();
             let kept = self.next.remove(name).filter(|kept| kept.text == text);
             let Some(kept) = kept else {
-                if others_live {
-                    self.undetected.insert(name.clone(), recent);
+                if others_live && fire_node(&book, job).is_empty() {
+                    let part = Until {
+                        at: recent,
+                        known_from: now,
+                    };
+                    self.undetected.insert(name.clone(), part);
                     self.undetected_later.insert(name.clone(), now);
                 } else {
-                    self.undetected.insert(name.clone(), now);
+                    self.undetected.insert(name.clone(), Until::now(now));
                 }
                 if let Some(instant) = schedule.next_after(now.0) {
                     let at = Millis(instant);
@@ -183,7 +187,7 @@ impl Scheduler {
             let Some(job) = book.jobs.get(name) else { continue };
             let Some(schedule) = &job.schedule else { continue };
             if next.at <= too_late {
-                self.undetected.insert(name.clone(), too_late);
+                self.undetected.insert(name.clone(), Until::now(too_late));
             }
             let from = (next.at.0 - 1).max(too_late.0);
             let node = fire_node(book, job);
@@ -227,8 +231,10 @@ impl Scheduler {
         let undetected = &mut self.undetected;
         self.undetected_later.retain(|name, until| {
             if over(until) {
-                let at = undetected.entry(name.clone()).or_insert(*until);
-                *at = (*at).max(*until);
+                let part = undetected.entry(name.clone()).or_insert(Until::now(*until));
+                if part.at < *until {
+                    *part = Until::now(*until);
+                }
             }
             !over(until)
         });
@@ -237,7 +243,7 @@ impl Scheduler {
     /// Has the store find what was missed. What it cannot say now is asked again, before anything newer is fired.
     async fn detect(&mut self, book: &Arc<Book>) {
         while !self.undetected.is_empty() {
-            let part: Vec<(JobName, Millis)> = self
+            let part: Vec<(JobName, Until)> = self
                 .undetected
                 .iter()
                 .take(DETECTED_PER_CHANGE)

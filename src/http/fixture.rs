@@ -305,4 +305,17 @@ impl Face {
         edit(&mut book);
         self.app.engine.shelf.replace(book);
     }
+
+    /// A load that gives a slot pool another capacity.
+    pub(super) async fn configure_slots(&self, name: &str, slots: u32) {
+        self.edit_book(|book| {
+            let name = SlotPoolName::new(name).unwrap();
+            book.slot_pools.get_mut(&name).unwrap().slots = slots;
+        });
+        let book = self.app.engine.book();
+        let jobs = book.jobs.values();
+        let definitions: Vec<Definition> = jobs.map(|job| (*job.definition).clone()).collect();
+        self.change(move |tx| publish::publish(tx, &book.node, &definitions, &book.slot_pools))
+            .await;
+    }
 }

@@ -9,9 +9,9 @@ use crate::words::time::{BootMillis, Millis};
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = "\
-delivering | any | 1 | 00
-node drain | any | 1 | 00
-published by | any | 1 | 00
+delivering | any | 1 | 01036e2d31fb2c0103623a31fc70110100fb409c
+node drain | any | 1 | 01fbd007026d6503776879
+published by | any | 1 | 01036e2d31fbd007
 ";
 
 pub(super) fn samples(out: &mut Vec<Sample>) {

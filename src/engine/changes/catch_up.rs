@@ -29,6 +29,22 @@ pub struct Found {
     pub unlisted: u64,
 }
 
+/// How far a look for missed moments goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    /// Up to and including this one.
+    pub at: Millis,
+    /// From where a job that was never seen before can miss something.
+    pub known_from: Millis,
+}
+
+impl Until {
+    /// Up to this moment, from which on a new job is known.
+    pub fn now(at: Millis) -> Until {
+        Until { at, known_from: at }
+    }
+}
+
 /// The node part of the job's fires in this daemon.
 pub fn fire_node(book: &Book, job: &BookJob) -> String {
     if job.definition.policy.every_node {
@@ -51,7 +67,8 @@ fn fingerprint(text: &ScheduleText) -> String {
 
 /// Finds and judges what was due up to and including `until` and has neither a row nor a debt, and moves the mark there.
 /// A job that was never seen before, or whose schedule is another one, has missed nothing.
-pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Result<Found, Abort> {
+pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, part: Until) -> Result<Found, Abort> {
+    let until = part.at;
     let Some(job) = book.jobs.get(name) else {
         return Ok(Found::default());
     };
@@ -69,7 +86,11 @@ pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Re
     };
     let stored = tx.get(&SCHEDULE_MARKS, &key)?;
     let Some(stored) = stored.filter(|stored| stored.schedule == mark.schedule) else {
-        tx.put(&SCHEDULE_MARKS, &key, &mark)?;
+        let begun = ScheduleMark {
+            at: part.known_from,
+            ..mark
+        };
+        tx.put(&SCHEDULE_MARKS, &key, &begun)?;
         return Ok(Found::default());
     };
     let after = newest_known(tx, name, &node)?.map_or(stored.at, |newest| newest.max(stored.at));

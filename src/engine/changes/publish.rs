@@ -51,7 +51,7 @@ pub fn publish(
             changed = true;
         }
     }
-    changed |= publish_slot_pools(tx, &by, slot_pools)?;
+    changed |= slot_pools_of(tx, &by, slot_pools)?;
     if changed {
         tx.next_number(drift::PUBLISHED)?;
     }
@@ -59,7 +59,7 @@ pub fn publish(
 }
 
 /// True if anything of the slot pools is new.
-fn publish_slot_pools(
+fn slot_pools_of(
     tx: &mut Tx<'_>,
     by: &PublishedBy,
     slot_pools: &BTreeMap<SlotPoolName, BookSlots>,

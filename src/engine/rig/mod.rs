@@ -14,6 +14,7 @@ mod fault_tests;
 mod fire_tests;
 mod late_tests;
 mod lease_tests;
+mod many_tests;
 mod model_tests;
 mod queue_tests;
 mod report_tests;

@@ -176,6 +176,7 @@ impl World<'_> {
                         book.slot_pools.get_mut(&slot_pool_name("p")).unwrap().slots = *slots;
                     });
                 }
+                self.rig.publish_book();
             }
             Event::Publish { command, jobs } => self.rig.publish(&plans(*command)[..*jobs]),
             Event::Wait { ms } => self.rig.clock().advance(*ms),

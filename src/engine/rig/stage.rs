@@ -257,6 +257,14 @@ impl Daemon {
         self.engine.shelf.replace(book);
     }
 
+    /// Publishes the book in force as it is: a load that changes slot pools only.
+    pub(super) fn publish_book(&self) {
+        let book = self.engine.book();
+        let jobs = book.jobs.values();
+        let plans: Vec<JobPlan> = jobs.map(|job| JobPlan((*job.definition).clone())).collect();
+        self.publish(&plans);
+    }
+
     /// Changes the book in force.
     pub(super) fn edit_book(&self, edit: impl FnOnce(&mut Book)) {
         let mut book = (*self.engine.book()).clone();
