@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::reload::Reloader;
+use crate::engine::blocked::BlockedHeads;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::effects::Courier;
@@ -14,6 +15,7 @@ use crate::engine::heartbeat::Heartbeats;
 use crate::engine::hunt::Hunter;
 use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
+use crate::engine::peers::Peers;
 use crate::engine::retention::Retention;
 use crate::engine::schedules::Scheduler;
 use crate::words::limits;
@@ -25,6 +27,7 @@ pub struct Loops {
     engine: Engine,
     tasks: JoinSet<()>,
     leases: tokio::task::JoinHandle<()>,
+    peers: tokio::task::JoinHandle<()>,
     courier: tokio::task::JoinHandle<()>,
     finish: CancellationToken,
     unreadable: Unreadable,
@@ -50,6 +53,7 @@ impl Loops {
         tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
         tasks.spawn(Lateness::new(engine.clone()).run());
+        tasks.spawn(BlockedHeads::new(engine.clone()).run());
         engine.pulse.scheduler_turns(engine.now());
         engine.pulse.dispatcher_turns(engine.now());
         // A heartbeat that waits for its receiver is ended, not waited for.
@@ -60,10 +64,12 @@ impl Loops {
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
+        let peers = tokio::spawn(Peers::new(engine.clone()).run());
         Loops {
             engine,
             tasks,
             leases,
+            peers,
             courier,
             finish,
             unreadable,
@@ -93,6 +99,7 @@ impl Loops {
             drained = Drained::Ended(left);
         }
         self.leases.abort();
+        self.peers.abort();
         self.deliver_last().await;
         while self.tasks.join_next().await.is_some() {}
         drained

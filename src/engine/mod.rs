@@ -6,6 +6,7 @@
 //! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for, `bulk` what they ask for
 //! all runs that match.
 
+pub mod blocked;
 pub mod book;
 pub mod bulk;
 pub mod changes;
@@ -20,6 +21,7 @@ pub mod lateness;
 pub mod leases;
 pub mod live;
 pub mod metrics;
+pub mod peers;
 pub mod retention;
 #[cfg(test)]
 mod rig;

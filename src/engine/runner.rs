@@ -239,7 +239,11 @@ impl Runner {
             log_bytes: ended.log_bytes,
         };
         if attempt.outcome == Outcome::Lost {
-            self.put_back(reason::DAEMON_STOPPED, Some(attempt)).await;
+            let why = match attempt.reason.as_deref() {
+                Some(reason::LEASE_LOST) => reason::LEASE_LAPSED,
+                Some(_) | None => reason::DAEMON_STOPPED,
+            };
+            self.put_back(why, Some(attempt)).await;
             return;
         }
         let holder = self.holder();

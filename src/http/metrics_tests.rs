@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::fixture::{Face, pool};
+use super::fixture::Face;
 use crate::domain::slots::entry::EntryState;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::run::RunState;

@@ -138,6 +138,7 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         DELIVERING,
         NODE_DRAINS,
         PUBLISHED_BY,
+        BLOCKED_HEADS,
         BREACHES
     );
     Ok(())

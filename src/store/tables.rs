@@ -115,13 +115,15 @@ tables! {
     42 NODE_DRAINS "node_drains" (NodeName) => NodeDrain;
     /// Whose load said last what is published of a job or a slot pool: `job NAME`, `pool NAME`.
     43 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
+    /// The head of a slot pool's queue that was last told of as blocked by a dead node: its seq.
+    44 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::PUBLISHED_BY.index, super::NAMES.len() - 1);
+        assert_eq!(super::BLOCKED_HEADS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

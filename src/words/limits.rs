@@ -16,6 +16,10 @@ pub const OPERATION_MS: u64 = 5_000;
 pub const COMMIT_GRACE_MS: u64 = 5_000;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
 pub const PASS_PERIOD_MS: u64 = 1_000;
+/// A queue whose head waits for a dead node for this long is told of.
+pub const HEAD_BLOCKED_MS: u64 = 60_000;
+/// Between two looks at what other daemons have committed.
+pub const PEERS_PACE_MS: u64 = 10;
 /// How often an idle daemon writes that it is there.
 pub const LAST_SEEN_PERIOD_MS: u64 = 15_000;
 /// A fire later than this is missed, not late.

@@ -110,7 +110,7 @@ fn is_anothers(rows: &mut impl Rows, book: &Book, job: &BookJob, node: &str) -> 
     if !node.is_empty() {
         return Ok(false);
     }
-    Ok(!drift::may_fire(rows, job)? || start::has_other_slot_pool(rows, book, job)?)
+    Ok(!drift::may_fire(rows, book, job)? || start::has_other_slot_pool(rows, book, job)?)
 }
 
 /// A moment that this daemon left to others: if nobody fired it, it is missed, and judged as such.

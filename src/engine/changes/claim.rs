@@ -11,7 +11,7 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
-use crate::engine::changes::{advance, drift, head, maintain, nodes, start};
+use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, start};
 use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
 use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_WAITING_COUNT};
@@ -431,6 +431,7 @@ fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<
             continue;
         }
         fences.push(live.claim.fence);
+        tx.tell(cancel::ENDING, run, live.claim.fence, None);
         let ending = Some(Ending {
             cause: EndingCause::Replaced,
             at,

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 
 use crate::domain::workflow::definition::{Definition, Policy, ScheduleText};
-use crate::engine::book::{Book, BookJob, BookSlots};
-use crate::store::rows::{DefinitionRecord, PublishedBy, PublishedJob, PublishedSlotPool};
+use crate::engine::book::{Book, BookJob};
+use crate::store::rows::{DefinitionRecord, PublishedJob, PublishedSlotPool};
 use crate::store::tables::{DEFINITIONS, META, PUBLISHED_BY, PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS};
 use crate::store::{Rows, StoreError};
 use crate::words::ids::TenantId;
-use crate::words::names::{JobName, NodeName, SlotPoolName};
+use crate::words::names::{JobName, SlotPoolName};
+use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
@@ -26,13 +27,22 @@ pub fn slot_pool_key(name: &SlotPoolName) -> (TenantId, String) {
     (TENANT, format!("pool {name}"))
 }
 
+/// Whose load said something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// The daemon's name; `another` when nobody knows any more.
+    pub node: String,
+    /// When it was loaded.
+    pub at: Option<Millis>,
+}
+
 /// Everything in which a daemon's configuration differs from the published one, and by whose load.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drift {
     /// Slot pools with other slots or another longest queue.
-    pub slot_pools: BTreeMap<SlotPoolName, Option<PublishedBy>>,
+    pub slot_pools: BTreeMap<SlotPoolName, Other>,
     /// Jobs that would run, or be fired, in another way.
-    pub jobs: BTreeMap<JobName, Option<PublishedBy>>,
+    pub jobs: BTreeMap<JobName, Other>,
 }
 
 impl Drift {
@@ -48,12 +58,25 @@ pub fn loads(rows: &mut impl Rows) -> Result<u64, StoreError> {
     Ok(counted.map_or(0, |number| number.0))
 }
 
+/// Who said something last, unless that was this very daemon: what it has just loaded itself is about to be in force.
+fn other(rows: &mut impl Rows, book: &Book, key: &(TenantId, String)) -> Result<Option<Other>, StoreError> {
+    let Some(by) = rows.get(&PUBLISHED_BY, key)? else {
+        return Ok(Some(Other {
+            node: "another".to_owned(),
+            at: None,
+        }));
+    };
+    Ok((by.node != book.node).then(|| Other {
+        node: by.node.to_string(),
+        at: Some(by.at),
+    }))
+}
+
 /// Compares a whole book with what is published.
 pub fn find(rows: &mut impl Rows, book: &Book) -> Result<Drift, StoreError> {
     let mut drift = Drift::default();
-    for (name, own) in &book.slot_pools {
-        if differs(rows, name, *own)? {
-            let by = rows.get(&PUBLISHED_BY, &slot_pool_key(name))?;
+    for name in book.slot_pools.keys() {
+        if let Some(by) = slot_pool(rows, book, name)? {
             drift.slot_pools.insert(name.clone(), by);
         }
     }
@@ -63,44 +86,36 @@ pub fn find(rows: &mut impl Rows, book: &Book) -> Result<Drift, StoreError> {
             published.insert(name, row);
         }
     }
+    let mut differing = Vec::new();
     for (name, own) in &book.jobs {
-        let row = published.remove(name);
-        if !fires_alike(rows, own, row.as_ref())? {
-            let by = rows.get(&PUBLISHED_BY, &job_key(name))?;
-            drift.jobs.insert(name.clone(), by);
+        if !fires_alike(rows, own, published.remove(name).as_ref())? {
+            differing.push(name.clone());
         }
     }
     // What is left is published and unknown here.
-    for name in published.into_keys() {
-        let by = rows.get(&PUBLISHED_BY, &job_key(&name))?;
-        drift.jobs.insert(name, by);
+    differing.extend(published.into_keys());
+    for name in differing {
+        if let Some(by) = other(rows, book, &job_key(&name))? {
+            drift.jobs.insert(name, by);
+        }
     }
     Ok(drift)
 }
 
-/// True when the slot pool is published with other numbers, or not at all.
-fn differs(rows: &mut impl Rows, name: &SlotPoolName, own: BookSlots) -> Result<bool, StoreError> {
-    let published: Option<PublishedSlotPool> = rows.get(&PUBLISHED_SLOT_POOLS, &(TENANT, name.clone()))?;
-    Ok(published.is_none_or(|row| (row.slots, row.max_queued) != (own.slots, own.max_queued)))
-}
-
-/// The daemon whose load has given the slot pool other numbers than `book` has; `None` if there is none. A daemon that
-/// nobody knows any more is called `another`.
+/// The daemon whose load has given the slot pool other numbers than `book` has; `None` if there is none.
 pub fn slot_pool(
     rows: &mut impl Rows,
     book: &Book,
     name: &SlotPoolName,
-) -> Result<Option<String>, StoreError> {
+) -> Result<Option<Other>, StoreError> {
     let Some(own) = book.slot_pools.get(name) else {
         return Ok(None);
     };
-    if !differs(rows, name, *own)? {
+    let published: Option<PublishedSlotPool> = rows.get(&PUBLISHED_SLOT_POOLS, &(TENANT, name.clone()))?;
+    if published.is_some_and(|row| (row.slots, row.max_queued) == (own.slots, own.max_queued)) {
         return Ok(None);
     }
-    let by = rows.get(&PUBLISHED_BY, &slot_pool_key(name))?;
-    Ok(Some(
-        by.map_or_else(|| "another".to_owned(), |by| by.node.to_string()),
-    ))
+    other(rows, book, &slot_pool_key(name))
 }
 
 /// What decides whether and when a run begins by itself, besides the digest.
@@ -113,9 +128,7 @@ fn fires_alike(
     own: &BookJob,
     published: Option<&PublishedJob>,
 ) -> Result<bool, StoreError> {
-    let Some(published) = published else {
-        return Ok(false);
-    };
+    let Some(published) = published else { return Ok(false) };
     if published.content == own.content {
         return Ok(true);
     }
@@ -138,23 +151,19 @@ fn definition_of(
 
 /// True when this daemon may fire the job for all: it would run, and be fired, as the configuration says that was loaded
 /// last.
-pub fn may_fire(rows: &mut impl Rows, own: &BookJob) -> Result<bool, StoreError> {
-    let published = rows.get(&PUBLISHED_JOBS, &(TENANT, own.definition.name.clone()))?;
-    fires_alike(rows, own, published.as_ref())
+pub fn may_fire(rows: &mut impl Rows, book: &Book, own: &BookJob) -> Result<bool, StoreError> {
+    let name = &own.definition.name;
+    let published = rows.get(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
+    if fires_alike(rows, own, published.as_ref())? {
+        return Ok(true);
+    }
+    Ok(other(rows, book, &job_key(name))?.is_none())
 }
 
 /// True when this daemon may say whether the job is late: its limits and its schedule are the published ones, or the job
 /// is nobody's any more.
 pub fn may_judge(rows: &mut impl Rows, book: &Book, name: &JobName) -> Result<bool, StoreError> {
     let published: Option<PublishedJob> = rows.get(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
-    let (own, published) = match (book.jobs.get(name), published) {
-        (None, None) => return Ok(true),
-        (None, Some(_)) | (Some(_), None) => return Ok(false),
-        (Some(own), Some(published)) => (own, published),
-    };
-    if published.content == own.content {
-        return Ok(true);
-    }
     let limits = |definition: &Definition| {
         (
             definition.enabled,
@@ -162,17 +171,25 @@ pub fn may_judge(rows: &mut impl Rows, book: &Book, name: &JobName) -> Result<bo
             definition.sla.clone(),
         )
     };
-    let other = definition_of(rows, own, &published)?;
-    Ok(other.is_some_and(|other| limits(&other) == limits(&own.definition)))
+    let same = match (book.jobs.get(name), published) {
+        (None, None) => true,
+        (None, Some(_)) | (Some(_), None) => false,
+        (Some(own), Some(published)) => {
+            published.content == own.content
+                || definition_of(rows, own, &published)?
+                    .is_some_and(|other| limits(&other) == limits(&own.definition))
+        }
+    };
+    Ok(same || other(rows, book, &job_key(name))?.is_none())
 }
 
-/// The daemon whose load has given the job another digest than `own` has, for what would be cancelled at once.
-pub fn job(rows: &mut impl Rows, own: &BookJob) -> Result<Option<NodeName>, StoreError> {
+/// The daemon whose load has given the job another digest than `own` has, or has disabled it: an entry of this one would be
+/// cancelled at once.
+pub fn job(rows: &mut impl Rows, book: &Book, own: &BookJob) -> Result<Option<Other>, StoreError> {
     let name = &own.definition.name;
     let published: Option<PublishedJob> = rows.get(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
     if published.is_some_and(|published| published.digest == own.digest && published.enabled) {
         return Ok(None);
     }
-    let by = rows.get(&PUBLISHED_BY, &job_key(name))?;
-    Ok(by.map(|by| by.node))
+    other(rows, book, &job_key(name))
 }

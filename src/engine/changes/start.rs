@@ -139,7 +139,7 @@ fn is_left_to_others(rows: &mut impl Rows, book: &Book, wish: &Start) -> Result<
     if wish.node.is_some() {
         return Ok(false);
     }
-    if !drift::may_fire(rows, &wish.job)? {
+    if !drift::may_fire(rows, book, &wish.job)? {
         return Ok(true);
     }
     has_other_slot_pool(rows, book, &wish.job)
@@ -421,16 +421,18 @@ fn differs(
     wish: &Entering,
     name: &SlotPoolName,
 ) -> Result<Option<SlotRefusal>, StoreError> {
-    if let Some(node) = drift::slot_pool(tx, book, name)? {
-        let slot_pool = name.to_string();
-        return Ok(Some(SlotRefusal::Differs { slot_pool, node }));
+    if let Some(other) = drift::slot_pool(tx, book, name)? {
+        return Ok(Some(SlotRefusal::Differs {
+            slot_pool: name.to_string(),
+            node: other.node,
+        }));
     }
     let Some(own) = book.jobs.get(&wish.job).filter(|own| own.digest == wish.digest) else {
         return Ok(None);
     };
-    Ok(drift::job(tx, own)?.map(|node| SlotRefusal::JobDiffers {
+    Ok(drift::job(tx, book, own)?.map(|other| SlotRefusal::JobDiffers {
         job: wish.job.to_string(),
-        node: node.to_string(),
+        node: other.node,
     }))
 }
 

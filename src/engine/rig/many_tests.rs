@@ -160,11 +160,10 @@ fn what_differs_is_found_with_the_load_that_said_it() {
     assert_eq!(loads(&rig), before + 1);
     assert!(found(&other).is_empty());
     let drift = found(&rig);
-    let by = |by: &Option<crate::store::rows::PublishedBy>| by.as_ref().unwrap().node.to_string();
-    assert_eq!(by(&drift.slot_pools[&slot_pool_name("p")]), "n-b");
+    assert_eq!(drift.slot_pools[&slot_pool_name("p")].node, "n-b");
     let jobs: Vec<String> = drift.jobs.keys().map(ToString::to_string).collect();
     assert_eq!(jobs, ["a", "free", "more"], "changed, removed, new");
-    assert!(drift.jobs.values().all(|job| by(job) == "n-b"));
+    assert!(drift.jobs.values().all(|other| other.node == "n-b"));
     // The same again is no load.
     other.publish(&[job("a").on("p").command("new"), job("more")]);
     assert_eq!(loads(&rig), before + 1);
