@@ -128,7 +128,9 @@ async fn follow_level(reloader: Reloader, set_level: SetLevel) {
 
 fn exit_of(error: &OpenError) -> Exit {
     match error {
-        OpenError::NodeTaken { .. } | OpenError::DirectoryTaken { .. } => Exit::Conflict,
+        OpenError::NodeTaken { .. } | OpenError::DirectoryTaken { .. } | OpenError::DirectoryHeld { .. } => {
+            Exit::Conflict
+        }
         OpenError::Directory(_) | OpenError::Store { .. } | OpenError::Other(_) => Exit::Negative,
     }
 }

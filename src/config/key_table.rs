@@ -121,7 +121,7 @@ pub(super) const STATE: &[Key] = &[
     ),
     key(
         "mode",
-        OneOf(&["auto", "exclusive"]),
+        OneOf(&["auto", "exclusive", "shared"]),
         Is("auto"),
         "Whether the store is shared by daemons; needs a restart",
     ),

@@ -195,10 +195,6 @@ fn unknown_key_is_error() {
             "qqqqqqqqqqqq: 1",
             "1:1 unknown key `qqqqqqqqqqqq` in the document",
         ),
-        (
-            "state: {mode: shared}",
-            "1:15 'state.mode: shared' is not supported yet",
-        ),
         ("dags: [{id: 1}]", "1:1 'dags' is not supported yet"),
         (
             "server: {rateLimit: {perSecond: 1}}",

@@ -180,14 +180,6 @@ fn state(reading: &mut Reading<'_>, field: &Field, state: &mut StateConfig) {
         ];
         let text = "state.mode must be auto, exclusive or shared";
         let chosen = reading.choice(&field, &words, text);
-        if chosen == Some(StateMode::Shared) {
-            // The file is opened exclusively for now: a wish that would not come true is refused, never ignored.
-            reading.error(
-                "config/not-supported",
-                field.at(),
-                "'state.mode: shared' is not supported yet",
-            );
-        }
         set(&mut state.mode, chosen);
     }
     if let Some(field) = fields.get("capacityRaise") {

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::reload::{self, Reloader};
 use super::{book, identity, run};
-use crate::config::Config;
+use crate::config::{Config, StateMode};
 use crate::engine::changes::{nodes, publish};
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
 use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory};
-use crate::store::{ChangeError, Store, StoreError, StoreOptions};
+use crate::store::{ChangeError, Store, StoreError, StoreMode, StoreOptions};
 use crate::words::limits;
 use crate::words::names::NodeName;
 use crate::words::time::{Clock, SystemClock};
@@ -29,11 +29,23 @@ pub enum OpenError {
         /// The pid in its lock file.
         holder: Option<u32>,
     },
-    /// Another daemon has the store.
+    /// Another daemon has the store and shares it with nobody, or this one would.
     #[error(
-        "state directory {path} is in use by another daemon{holder}; end it, or give this one its own --state-dir"
+        "state directory {path} is in use by another daemon{holder}; {remedy}, or give this one its own --state-dir"
     )]
     DirectoryTaken {
+        /// Its name and pid, in words.
+        holder: String,
+        /// The directory as configured.
+        path: String,
+        /// What else could be done.
+        remedy: &'static str,
+    },
+    /// Another daemon holds the store in the middle of something and does not go on.
+    #[error(
+        "state directory {path} is held by another daemon{holder} that does not go on; is it stopped? Let it go on, or end it"
+    )]
+    DirectoryHeld {
         /// Its name and pid, in words.
         holder: String,
         /// The directory as configured.
@@ -118,7 +130,8 @@ impl Daemon {
             Some(taken) => taken,
             None => identity::take_generated(&directory, &store, &place)?,
         };
-        node_lock.write_number(crate::os::proc::own_pid())?;
+        node_lock.write_holder(crate::os::proc::own_pid(), mode_word(config.state.mode))?;
+        store.listen(node.as_str())?;
         directory.write_format()?;
         let record = identity::record_of(&place, generated, clock.now());
         let name = node.clone();
@@ -173,21 +186,45 @@ fn open_store(
     let cache_bytes = usize::try_from(config.state.cache_bytes).unwrap_or(usize::MAX);
     let options = StoreOptions {
         cache_bytes,
+        mode: match config.state.mode {
+            StateMode::Auto => StoreMode::Auto,
+            StateMode::Exclusive => StoreMode::Exclusive,
+            StateMode::Shared => StoreMode::Shared,
+        },
         // A store that was there once and is gone is never replaced by an empty one.
         create: !directory.was_used(),
         faults,
         ..StoreOptions::in_directory(directory.root())
     };
+    let holder = || holder_words(&directory.holders(), config.node.name.as_deref());
+    let path = || config.state.path.display().to_string();
     match Store::open(options, Arc::clone(clock)) {
         Ok(store) => Ok(store),
         Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
-            path: config.state.path.display().to_string(),
-            holder: holder_words(&directory.holders(), config.node.name.as_deref()),
+            path: path(),
+            holder: holder(),
+            remedy: if config.state.mode == StateMode::Exclusive {
+                "end it, or share the store: `state.mode: auto` in both"
+            } else {
+                "end it, or let it share the store: `state.mode: auto` in its configuration"
+            },
+        }),
+        Err(StoreError::Held) => Err(OpenError::DirectoryHeld {
+            path: path(),
+            holder: holder(),
         }),
         Err(cause) => Err(OpenError::Store {
             path: directory.root().join("ductor.redb").display().to_string(),
             cause,
         }),
+    }
+}
+
+fn mode_word(mode: StateMode) -> &'static str {
+    match mode {
+        StateMode::Auto => "auto",
+        StateMode::Exclusive => "exclusive",
+        StateMode::Shared => "shared",
     }
 }
 

@@ -15,7 +15,7 @@ use crate::engine::heartbeat::Heartbeats;
 use crate::engine::hunt::Hunter;
 use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
-use crate::engine::peers::Peers;
+use crate::engine::others::Others;
 use crate::engine::retention::Retention;
 use crate::engine::schedules::Scheduler;
 use crate::words::limits;
@@ -27,7 +27,7 @@ pub struct Loops {
     engine: Engine,
     tasks: JoinSet<()>,
     leases: tokio::task::JoinHandle<()>,
-    peers: tokio::task::JoinHandle<()>,
+    others: tokio::task::JoinHandle<()>,
     courier: tokio::task::JoinHandle<()>,
     finish: CancellationToken,
     unreadable: Unreadable,
@@ -64,12 +64,12 @@ impl Loops {
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
-        let peers = tokio::spawn(Peers::new(engine.clone()).run());
+        let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {
             engine,
             tasks,
             leases,
-            peers,
+            others,
             courier,
             finish,
             unreadable,
@@ -99,7 +99,7 @@ impl Loops {
             drained = Drained::Ended(left);
         }
         self.leases.abort();
-        self.peers.abort();
+        self.others.abort();
         self.deliver_last().await;
         while self.tasks.join_next().await.is_some() {}
         drained

@@ -61,9 +61,10 @@ impl BlockedHeads {
 
     async fn tell(&self, name: SlotPoolName, seq: u64) {
         let (book, of) = (self.engine.book(), name.clone());
-        let told = self.engine.store.change("blocked head", move |tx| {
-            head::tell_blocked(tx, &book, &of, seq)
-        });
+        let told = self
+            .engine
+            .store
+            .change("blocked head", move |tx| head::tell_blocked(tx, &book, &of, seq));
         match told.await {
             Ok(true) => tracing::warn!(
                 slot_pool = %name,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
 use super::changes::drift::Drift;
@@ -126,7 +127,22 @@ impl Engine {
         F: FnMut(&mut ReadTx) -> Result<T, StoreError> + Send + 'static,
     {
         let store = self.store.clone();
-        match tokio::task::spawn_blocking(move || store.read(read)).await {
+        let (begins, begun) = oneshot::channel();
+        let (mut read, mut begins) = (read, Some(begins));
+        let reading = tokio::task::spawn_blocking(move || {
+            store.read(|tx| {
+                if let Some(begins) = begins.take() {
+                    begins.send(()).ok();
+                }
+                read(tx)
+            })
+        });
+        // A peer that is stopped in the middle of its commit holds up a snapshot; what reads then may take its time.
+        let patience = Duration::from_millis(limits::OPERATION_MS);
+        if tokio::time::timeout(patience, begun).await.is_err() {
+            return Err(StoreError::Held);
+        }
+        match reading.await {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }

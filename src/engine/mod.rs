@@ -3,8 +3,9 @@
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
 //! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
-//! `effects` (reports to the outside), `lateness`, `heartbeat`. `desk` takes what the faces ask for, `bulk` what they ask for
-//! all runs that match.
+//! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other
+//! daemons commit and load), `blocked` (queues that wait for a dead one). `desk` takes what the faces ask for, `bulk` what
+//! they ask for all runs that match.
 
 pub mod blocked;
 pub mod book;
@@ -21,7 +22,7 @@ pub mod lateness;
 pub mod leases;
 pub mod live;
 pub mod metrics;
-pub mod peers;
+pub mod others;
 pub mod retention;
 #[cfg(test)]
 mod rig;

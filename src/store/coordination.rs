@@ -172,6 +172,8 @@ impl StateDirectory {
     pub fn holder_of(&self, name: &NodeName) -> Option<u32> {
         std::fs::read_to_string(self.node_lock(name))
             .ok()?
+            .lines()
+            .next()?
             .trim()
             .parse()
             .ok()
@@ -237,7 +239,7 @@ impl HeldLock {
             .open(path)
     }
 
-    fn try_take(path: &Path) -> std::io::Result<Option<HeldLock>> {
+    pub(super) fn try_take(path: &Path) -> std::io::Result<Option<HeldLock>> {
         let file = HeldLock::open(path)?;
         HeldLock::settle(path, file, fs4::FileExt::try_lock)
     }
@@ -265,7 +267,7 @@ impl HeldLock {
         }
     }
 
-    fn take_within(path: &Path, patience: Duration) -> std::io::Result<Option<HeldLock>> {
+    pub(super) fn take_within(path: &Path, patience: Duration) -> std::io::Result<Option<HeldLock>> {
         let end = os::clock::boottime_ms() + u64::try_from(patience.as_millis()).unwrap_or(u64::MAX / 2);
         loop {
             if let Some(lock) = HeldLock::try_take(path)? {
@@ -282,11 +284,33 @@ impl HeldLock {
         }
     }
 
-    /// Writes a number into the lock file, for messages.
-    pub fn write_number(&mut self, number: u32) -> std::io::Result<()> {
+    /// Writes who holds it into the lock file, for messages: the pid, and the mode of its store.
+    pub fn write_holder(&mut self, pid: u32, mode: &str) -> std::io::Result<()> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(format!("{number}\n").as_bytes())
+        self.file.write_all(format!("{pid}\n{mode}\n").as_bytes())
+    }
+}
+
+/// A lock that is taken and let go often: it waits for its turn, however long that is.
+#[derive(Debug)]
+pub(super) struct Turnstile {
+    file: File,
+}
+
+impl Turnstile {
+    pub(super) fn at(path: &Path) -> std::io::Result<Turnstile> {
+        Ok(Turnstile {
+            file: HeldLock::open(path)?,
+        })
+    }
+
+    /// Waits for the turn, does `act` in it, and lets the next one in.
+    pub(super) fn pass<T>(&self, act: impl FnOnce() -> T) -> std::io::Result<T> {
+        fs4::FileExt::lock(&self.file)?;
+        let result = act();
+        fs4::FileExt::unlock(&self.file)?;
+        Ok(result)
     }
 }
 
@@ -310,7 +334,7 @@ mod tests {
             "a name that nobody used proves nothing"
         );
         let mut held = directory.try_lock_node(&name).unwrap().unwrap();
-        held.write_number(42).unwrap();
+        held.write_holder(42, "auto").unwrap();
         assert!(directory.try_lock_node(&name).unwrap().is_none());
         assert!(!directory.is_node_free(&name));
         assert_eq!(directory.holder_of(&name), Some(42));

@@ -38,6 +38,9 @@ pub enum StoreError {
     /// Another process has the file open.
     #[error("the store file is in use by another process")]
     InUse,
+    /// Another daemon has been in the middle of a transaction for too long: it is stopped, or its disk hangs.
+    #[error("another daemon holds the store in the middle of a transaction; is it stopped?")]
+    Held,
     /// The file was written by a newer ductor.
     #[error("the state directory has format {found}; this ductor reads up to {known}: use the newer version")]
     TooNew {

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
+use super::coordination::Turnstile;
+use super::ear;
 use super::error::{ChangeError, StoreError};
 use super::feed::Counted;
-use super::migrate;
+use super::opening::{Opened, Sharing, StoreMode, close_within};
+use super::peers::{Peers, Word};
 use super::rows::Number;
 use super::table::Rows;
 use super::tables::META;
@@ -33,6 +36,10 @@ pub struct StoreOptions {
     pub operation: Duration,
     /// The further time for a commit that has begun.
     pub commit_grace: Duration,
+    /// How the file is shared.
+    pub mode: StoreMode,
+    /// How long an opening waits until other daemons let this one in.
+    pub joining: Duration,
     /// Make the file if it is not there. Never done again after the first opening.
     pub create: bool,
     /// Faults that a test has planned.
@@ -47,6 +54,8 @@ impl StoreOptions {
             cache_bytes: 16 << 20,
             operation: Duration::from_millis(limits::OPERATION_MS),
             commit_grace: Duration::from_millis(limits::COMMIT_GRACE_MS),
+            mode: StoreMode::Auto,
+            joining: Duration::from_millis(limits::JOINING_MS),
             create: true,
             faults: Faults::default(),
         }
@@ -75,13 +84,32 @@ pub struct StoreStats {
     pub file_bytes: u64,
 }
 
+/// The file as it is now.
+enum Handle {
+    Open(Arc<Database>, Sharing),
+    /// Closed for an instant, to be opened again: wait.
+    HandingOver,
+    /// Closed by a fault, or for good.
+    Closed,
+}
+
 /// What the writer thread and the callers share.
 pub(super) struct Shared {
     options: StoreOptions,
-    database: RwLock<Option<Arc<Database>>>,
+    handle: Mutex<Handle>,
+    opened: Condvar,
+    /// How the file was open last.
+    sharing: Mutex<Option<Sharing>>,
+    /// When the reads that wait for their snapshot began to.
+    beginning: Mutex<Vec<(u64, u64)>>,
+    turnstile: Mutex<Option<Turnstile>>,
+    pub(super) peers: Peers,
+    /// Under which name the commits of this process are known.
+    name: Mutex<String>,
     pub(super) queue: Queue,
     pub(super) clock: Arc<dyn Clock>,
     sequence: watch::Sender<u64>,
+    foreign: watch::Sender<u64>,
     commits: AtomicU64,
     changes: AtomicU64,
     commit_ms: AtomicU64,
@@ -92,22 +120,54 @@ pub(super) struct Shared {
     place: Mutex<Option<(u64, u64)>>,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Files up to this size are repaired in a few milliseconds after a kill, so nothing is written ahead for it.
 const SMALL_FILE_BYTES: u64 = 16 << 20;
 /// Beyond this every commit carries what a repair needs.
 const LARGE_FILE_BYTES: u64 = 256 << 20;
 
 impl Shared {
+    fn new(options: StoreOptions, clock: Arc<dyn Clock>) -> Shared {
+        Shared {
+            peers: Peers::of(&options.directory),
+            options,
+            handle: Mutex::new(Handle::Closed),
+            opened: Condvar::new(),
+            sharing: Mutex::default(),
+            beginning: Mutex::default(),
+            turnstile: Mutex::default(),
+            name: Mutex::default(),
+            queue: Queue::default(),
+            clock,
+            sequence: watch::Sender::new(0),
+            foreign: watch::Sender::new(0),
+            commits: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            commit_ms: AtomicU64::new(0),
+            commits_by_time: Default::default(),
+            faults: AtomicU64::new(0),
+            ends: Mutex::default(),
+            place: Mutex::default(),
+        }
+    }
+
     pub(super) fn fail(&self, point: &str) -> Result<(), StoreError> {
         Ok(self.options.faults.check(point)?)
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
         self.options.directory.join("ductor.redb")
     }
 
-    fn place(&self) -> Option<(u64, u64)> {
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn place(&self) -> Option<(u64, u64)> {
+        *lock(&self.place)
     }
 
     /// What is written into a file that nobody can find any more is lost: refuse it.
@@ -119,43 +179,88 @@ impl Shared {
         }
     }
 
-    fn database(&self) -> Result<Arc<Database>, StoreError> {
-        let held = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        held.clone().ok_or(StoreError::NotOpen)
+    /// How the file is open, or was open last.
+    pub(super) fn sharing(&self) -> Option<Sharing> {
+        *lock(&self.sharing)
     }
 
+    fn database(&self) -> Result<Arc<Database>, StoreError> {
+        let mut handle = lock(&self.handle);
+        loop {
+            match &*handle {
+                Handle::Open(database, _) => return Ok(Arc::clone(database)),
+                Handle::Closed => return Err(StoreError::NotOpen),
+                Handle::HandingOver => {
+                    let patience = self.options.operation;
+                    let waited = self.opened.wait_timeout(handle, patience);
+                    let (next, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
+                    handle = next;
+                    if timed_out.timed_out() {
+                        return Err(StoreError::NotOpen);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for the turn among all daemons; this may take as long as another one is stopped.
     pub(super) fn begin_write(&self) -> Result<redb::WriteTransaction, StoreError> {
         self.fail("store.begin")?;
         self.check_place()?;
-        Ok(self.database()?.begin_write()?)
+        let database = self.database()?;
+        if self.sharing() != Some(Sharing::Together) {
+            return Ok(database.begin_write()?);
+        }
+        let mut turnstile = lock(&self.turnstile);
+        let gate = match turnstile.take() {
+            Some(gate) => gate,
+            None => Turnstile::at(&self.options.directory.join("gate.lock"))?,
+        };
+        // Held from "I want to write" until the transaction has begun: who comes first is served first.
+        let begun = gate.pass(|| database.begin_write());
+        *turnstile = Some(gate);
+        Ok(begun??)
     }
 
     pub(super) fn close_handle(&self) {
-        self.database
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let before = std::mem::replace(&mut *lock(&self.handle), Handle::Closed);
+        self.opened.notify_all();
+        if let Handle::Open(database, _) = before {
+            close_within(database, self.options.operation);
+        }
     }
 
-    /// Opens the file and brings it to the current format.
-    pub(super) fn reopen(&self) -> Result<(), StoreError> {
-        self.fail("store.open")?;
-        let path = self.path();
-        let opened_before = self.place().is_some();
-        let mut builder = Database::builder();
-        builder.set_cache_size(self.options.cache_bytes);
-        let database = if self.options.create && !opened_before {
-            builder.create(&path)?
-        } else {
-            // redb would make a new database of an empty file: what is gone is never replaced in silence.
-            if std::fs::metadata(&path).map_or(0, |data| data.len()) == 0 {
-                return Err(StoreError::Missing);
+    /// Takes the file away from the readers for a hand-over; `None` if there is nothing to hand over.
+    pub(super) fn begin_hand_over(&self) -> Option<Arc<Database>> {
+        let mut handle = lock(&self.handle);
+        match std::mem::replace(&mut *handle, Handle::HandingOver) {
+            Handle::Open(database, Sharing::Alone) => Some(database),
+            other => {
+                *handle = other;
+                None
             }
-            builder.open(&path)?
-        };
-        migrate::bring_up(&database, self.clock.now())?;
-        *self.place.lock().unwrap_or_else(PoisonError::into_inner) = place_of(&path);
-        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(database));
+        }
+    }
+
+    pub(super) fn hand_over_failed(&self, error: &StoreError) {
+        tracing::error!(cause = %error, "the store could not be opened again to share it");
+        self.count_fault(error);
+        *lock(&self.sharing) = Some(Sharing::Together);
+        *lock(&self.handle) = Handle::Closed;
+        self.opened.notify_all();
+    }
+
+    pub(super) fn opened(&self, opened: Opened) {
+        *lock(&self.place) = place_of(&self.path());
+        *lock(&self.sharing) = Some(opened.sharing);
+        *lock(&self.handle) = Handle::Open(Arc::new(opened.database), opened.sharing);
+        self.opened.notify_all();
+    }
+
+    /// Opens the file after a fault.
+    pub(super) fn reopen(&self) -> Result<(), StoreError> {
+        let opened = self.open_file(Duration::ZERO, self.sharing())?;
+        self.opened(opened);
         Ok(())
     }
 
@@ -164,21 +269,58 @@ impl Shared {
         read: impl FnOnce(&mut ReadTx) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.fail("store.read")?;
-        let transaction = self.database()?.begin_read()?;
+        let transaction = self.begin_read()?;
         read(&mut ReadTx::new(transaction))
+    }
+
+    /// A snapshot. A peer that is stopped in the middle of its commit holds it up: then one thread waits, and who comes
+    /// after the time of an operation is told at once.
+    fn begin_read(&self) -> Result<redb::ReadTransaction, StoreError> {
+        let database = self.database()?;
+        if self.sharing() != Some(Sharing::Together) {
+            return Ok(database.begin_read()?);
+        }
+        let now = crate::os::clock::boottime_ms();
+        let patience = u64::try_from(self.options.operation.as_millis()).unwrap_or(u64::MAX);
+        let number = {
+            let mut beginning = lock(&self.beginning);
+            if beginning
+                .iter()
+                .any(|(_, since)| now.saturating_sub(*since) > patience)
+            {
+                return Err(StoreError::Held);
+            }
+            let number = beginning.last().map_or(0, |(number, _)| number + 1);
+            beginning.push((number, now));
+            number
+        };
+        let begun = database.begin_read();
+        lock(&self.beginning).retain(|(other, _)| *other != number);
+        Ok(begun?)
+    }
+
+    /// A number of `meta`; 0 if it was never written.
+    pub(super) fn sequence_of(&self, name: &str) -> Result<u64, StoreError> {
+        let key = (name.to_owned(),);
+        self.read_once(|tx| Ok(tx.get(&META, &key)?.map_or(0, |number: Number| number.0)))
     }
 
     fn file_bytes(&self) -> u64 {
         std::fs::metadata(self.path()).map_or(0, |data| data.len())
     }
 
+    fn is_alone(&self) -> bool {
+        self.sharing() == Some(Sharing::Alone)
+    }
+
+    /// A shared file always carries it.
     pub(super) fn is_large(&self) -> bool {
-        self.file_bytes() > LARGE_FILE_BYTES
+        self.is_alone() && self.file_bytes() > LARGE_FILE_BYTES
     }
 
     pub(super) fn wants_quick_repair(&self) -> bool {
         let bytes = self.file_bytes();
-        bytes > SMALL_FILE_BYTES && bytes <= LARGE_FILE_BYTES
+        self.is_alone() && bytes > SMALL_FILE_BYTES && bytes <= LARGE_FILE_BYTES
     }
 
     /// After a pause in the work: one small commit after which a kill needs no long repair.
@@ -192,17 +334,39 @@ impl Shared {
         }
     }
 
-    pub(super) fn committed(&self, sequence: u64, changes: usize, took_ms: u64) {
+    /// The row that says which commit of this process landed last. Others write the sequence number too.
+    pub(super) fn landed_key(&self) -> String {
+        format!("landed {}", lock(&self.name))
+    }
+
+    pub(super) fn committed(&self, sequence: u64, changes: usize, took_ms: u64, told: bool) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.changes.fetch_add(changes as u64, Ordering::Relaxed);
         self.commit_ms.fetch_add(took_ms, Ordering::Relaxed);
         let class = COMMIT_BOUNDS_MS.partition_point(|bound| *bound < took_ms);
         self.commits_by_time[class].fetch_add(1, Ordering::Relaxed);
-        self.sequence.send_replace(sequence);
+        self.reached(sequence, 1);
+        if told && !self.is_alone() {
+            self.peers.tell(Word::Committed);
+        }
+    }
+
+    /// The store is at `sequence` now, and the newest `own` commits of that are ours; the others are those of other daemons.
+    pub(super) fn reached(&self, sequence: u64, own: u64) {
+        let mut foreign = 0;
+        self.sequence.send_if_modified(|known| {
+            foreign = sequence.saturating_sub(*known).saturating_sub(own);
+            let moved = sequence > *known;
+            *known = sequence.max(*known);
+            moved
+        });
+        if foreign > 0 {
+            self.foreign.send_modify(|seen| *seen += foreign);
+        }
     }
 
     pub(super) fn count_ends(&self, ends: Vec<Counted>) {
-        let mut counts = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.ends);
         for end in ends {
             *counts.entry(end).or_default() += 1;
         }
@@ -238,16 +402,19 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    /// Lets the writer finish what waits; a writer that hangs in the disk is left behind after `patience`.
+    /// Lets the writer finish what waits, and closes the file. A writer that hangs in the disk, or behind a peer that is
+    /// stopped, is left behind after `patience`.
     fn stop(&self, patience: Duration) -> bool {
         self.shared.queue.close();
-        let handle = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let handle = lock(&self.thread).take();
         let Some(handle) = handle else { return true };
         let (done, ended) = std::sync::mpsc::channel();
+        let shared = Arc::clone(&self.shared);
         let watcher = std::thread::Builder::new()
             .name("store-stop".to_owned())
             .spawn(move || {
                 drop(handle.join());
+                shared.close_handle();
                 done.send(()).ok();
             });
         watcher.is_ok() && ended.recv_timeout(patience).is_ok()
@@ -257,32 +424,17 @@ impl WriterThread {
 impl Drop for WriterThread {
     fn drop(&mut self) {
         self.stop(Duration::from_secs(10));
-        self.shared.close_handle();
     }
 }
 
 impl Store {
     /// Opens, or makes, the file and starts the writer.
     pub fn open(options: StoreOptions, clock: Arc<dyn Clock>) -> Result<Store, StoreError> {
-        let shared = Arc::new(Shared {
-            options,
-            database: RwLock::new(None),
-            queue: Queue::default(),
-            clock,
-            sequence: watch::Sender::new(0),
-            commits: AtomicU64::new(0),
-            changes: AtomicU64::new(0),
-            commit_ms: AtomicU64::new(0),
-            commits_by_time: Default::default(),
-            faults: AtomicU64::new(0),
-            ends: Mutex::default(),
-            place: Mutex::default(),
-        });
-        shared.reopen()?;
-        let stored = shared.read_once(|tx| tx.get(&META, &("sequence".to_owned(),)))?;
-        shared
-            .sequence
-            .send_replace(stored.map_or(0, |number: Number| number.0));
+        let shared = Arc::new(Shared::new(options, clock));
+        let opened = shared.open_file_within()?;
+        shared.opened(opened);
+        let stored = shared.sequence_of("sequence")?;
+        shared.sequence.send_replace(stored);
         let for_writer = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
@@ -354,7 +506,24 @@ impl Store {
         answer.blocking_recv().map_err(|_| ChangeError::Panicked(name))?
     }
 
-    /// The number of the newest commit; changes with each one.
+    /// From now on the commits of this process are known as those of daemon `name`: it learns at once what other daemons
+    /// commit, and lets them in when they want. Its life lock is held.
+    pub fn listen(&self, name: &str) -> Result<(), StoreError> {
+        name.clone_into(&mut lock(&self.shared.name));
+        ear::listen(&self.shared, name)
+    }
+
+    /// How the file is open now.
+    pub fn sharing(&self) -> Sharing {
+        self.shared.sharing().unwrap_or(Sharing::Alone)
+    }
+
+    /// Grows when other daemons have committed something.
+    pub fn watch_foreign(&self) -> watch::Receiver<u64> {
+        self.shared.foreign.subscribe()
+    }
+
+    /// The number of the newest commit, of this daemon or another; changes with each one.
     pub fn watch_sequence(&self) -> watch::Receiver<u64> {
         self.shared.sequence.subscribe()
     }
@@ -376,11 +545,7 @@ impl Store {
 
     /// What has ended since this daemon started, counted by what its own commits wrote.
     pub fn ends(&self) -> BTreeMap<Counted, u64> {
-        self.shared
-            .ends
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.shared.ends).clone()
     }
 
     /// The faults planned for this store.
@@ -395,10 +560,6 @@ impl Store {
 
     /// Finishes what waits and closes the file; false if the disk did not let it within `patience`.
     pub fn close(&self, patience: Duration) -> bool {
-        let ended = self.writer.stop(patience);
-        if ended {
-            self.shared.close_handle();
-        }
-        ended
+        self.writer.stop(patience)
     }
 }

@@ -6,12 +6,14 @@
 //!
 //! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
-//! * `writer`: group commit, withdrawal, the reopen loop. `coordination`: the state directory and its locks.
+//! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
+//!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
 
 pub mod check;
 pub mod codec;
 pub mod coordination;
+mod ear;
 pub mod effects;
 pub mod entries;
 mod error;
@@ -26,9 +28,13 @@ mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+mod opening;
+mod peers;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;
+#[cfg(test)]
+mod sharing_tests;
 pub mod table;
 pub mod tables;
 mod tx;
@@ -37,5 +43,6 @@ mod writer;
 pub use error::{ChangeError, StoreError};
 pub use feed::{Counted, FeedItem, FeedRow};
 pub use handle::{COMMIT_BOUNDS_MS, Store, StoreOptions, StoreStats};
+pub use opening::{Sharing, StoreMode};
 pub use table::Rows;
 pub use tx::{Abort, ReadTx, Tx};

@@ -27,7 +27,8 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Counters: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`.
+    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`, and `landed NODE`: the newest commit of each
+    /// daemon.
     0 META "meta" (String) => Number;
     /// Daemons that have used this state directory.
     1 NODES "nodes" (NodeName) => NodeRecord;

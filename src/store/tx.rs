@@ -179,11 +179,16 @@ impl<'t> Tx<'t> {
     pub fn next_number(&mut self, counter: &str) -> Result<u64, StoreError> {
         let key = (counter.to_owned(),);
         let next = self.get(&META, &key)?.map_or(1, |number| number.0 + 1);
-        let record = Number(next);
-        let (key, value) = (key.encode(), codec::encode(&record));
+        self.write_number(counter, next)?;
+        Ok(next)
+    }
+
+    /// Writes a number of `meta`. It is no row of the budget: all of them stand in one page.
+    pub(super) fn write_number(&mut self, name: &str, number: u64) -> Result<(), StoreError> {
+        let (key, value) = ((name.to_owned(),).encode(), codec::encode(&Number(number)));
         self.bytes_written += key.len() + value.len();
         self.table(META.index)?.insert(key.as_slice(), value.as_slice())?;
-        Ok(next)
+        Ok(())
     }
 
     /// Tells the feed what changed. It is written with its cause, in the same commit.

@@ -16,9 +16,7 @@ use tokio::sync::oneshot;
 use super::error::{ChangeError, StoreError};
 use super::feed::FeedRow;
 use super::handle::Shared;
-use super::rows::Number;
-use super::table::Rows;
-use super::tables::{CHANGES, META};
+use super::tables::CHANGES;
 use super::tx::{Abort, Tx};
 use crate::words::limits;
 
@@ -109,6 +107,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct QueueState {
     waiting: VecDeque<Arc<Request>>,
+    hand_over: bool,
     closed: bool,
 }
 
@@ -134,12 +133,18 @@ impl Queue {
         self.arrived.notify_all();
     }
 
+    /// Another daemon wants in: the writer lets it when its batch is done.
+    pub(super) fn ask_hand_over(&self) {
+        lock(&self.inner).hand_over = true;
+        self.arrived.notify_one();
+    }
+
     /// Requests that wait now.
     pub(super) fn len(&self) -> usize {
         lock(&self.inner).waiting.len()
     }
 
-    fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         lock(&self.inner).closed
     }
 
@@ -147,6 +152,9 @@ impl Queue {
     fn wait(&self, patience: Option<Duration>) -> Wait {
         let mut state = lock(&self.inner);
         loop {
+            if std::mem::take(&mut state.hand_over) {
+                return Wait::HandOver;
+            }
             if !state.waiting.is_empty() {
                 return Wait::Work;
             }
@@ -164,7 +172,8 @@ impl Queue {
                         .wait_timeout(state, patience)
                         .unwrap_or_else(std::sync::PoisonError::into_inner);
                     state = next;
-                    if timed_out.timed_out() && state.waiting.is_empty() && !state.closed {
+                    if timed_out.timed_out() && state.waiting.is_empty() && !state.closed && !state.hand_over
+                    {
                         return Wait::Idle;
                     }
                 }
@@ -185,6 +194,7 @@ impl Queue {
 #[derive(Debug, PartialEq, Eq)]
 enum Wait {
     Work,
+    HandOver,
     Idle,
     Closed,
 }
@@ -200,6 +210,13 @@ pub(super) fn run(shared: &Shared) {
         let patience = quick_repair_due.then_some(Duration::from_millis(200));
         match shared.queue.wait(patience) {
             Wait::Closed => return,
+            Wait::HandOver => {
+                quick_repair_due = false;
+                if !shared.hand_over() {
+                    // An error says that the store was closed meanwhile, which the next turn sees.
+                    drop(reopen_until_it_works(shared));
+                }
+            }
             Wait::Idle => {
                 quick_repair_due = false;
                 shared.commit_for_quick_repair();
@@ -251,11 +268,12 @@ enum Attempt {
 
 /// One transaction: takes requests (or runs those given), commits, answers.
 fn attempt(shared: &Shared, taken: &mut Vec<Box<dyn Job>>, take_more: bool) -> Attempt {
-    let now = shared.clock.now();
     let transaction = match shared.begin_write() {
         Ok(transaction) => transaction,
         Err(error) => return Attempt::StoreFault(error, None),
     };
+    // The turn may have been long in coming; nothing is taken yet.
+    let now = shared.clock.now();
     let mut tx = Tx::new(&transaction, now);
     let outcome = run_changes(shared, &mut tx, taken, take_more);
     if let Err(bad) = outcome {
@@ -283,13 +301,18 @@ fn attempt(shared: &Shared, taken: &mut Vec<Box<dyn Job>>, take_more: bool) -> A
         finish_all(taken, None);
         return Attempt::Done { committed: false };
     }
-    let sequence = match write_feed(&mut tx) {
-        Ok(sequence) => sequence,
+    let (sequence, told) = match write_feed(&mut tx, &shared.landed_key()) {
+        Ok(written) => written,
         Err(error) => return Attempt::StoreFault(error, None),
     };
     let counted = tx.take_counted();
     drop(tx);
-    match shared.commit(transaction, sequence, taken.len()) {
+    let commit = Commit {
+        sequence,
+        changes: taken.len(),
+        told,
+    };
+    match shared.commit(transaction, &commit) {
         Ok(()) => {
             shared.count_ends(counted);
             finish_all(taken, None);
@@ -332,17 +355,28 @@ fn run_one(tx: &mut Tx<'_>, job: &mut dyn Job) -> Result<(), ChangeError> {
     }
 }
 
-fn write_feed(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+/// Writes the commit's numbers and what it tells; its sequence, and whether it tells anything.
+fn write_feed(tx: &mut Tx<'_>, landed_key: &str) -> Result<(u64, bool), StoreError> {
     let sequence = tx.next_number("sequence")?;
+    tx.write_number(landed_key, sequence)?;
     let items = tx.take_feed();
-    if !items.is_empty() {
+    let told = !items.is_empty();
+    if told {
         let row = FeedRow {
             at: tx.now().wall,
             items,
         };
         tx.put(&CHANGES, &(sequence,), &row)?;
     }
-    Ok(sequence)
+    Ok((sequence, told))
+}
+
+/// What a commit is, beside its rows.
+struct Commit {
+    sequence: u64,
+    changes: usize,
+    /// Whether it has something in the feed, so that others want to know.
+    told: bool,
 }
 
 fn finish_all(taken: &mut Vec<Box<dyn Job>>, failure: Option<&ChangeError>) {
@@ -360,30 +394,34 @@ fn settle_fault(shared: &Shared, mut taken: Vec<Box<dyn Job>>, error: &StoreErro
         // Nothing was committed: say so at once.
         finish_all(&mut taken, Some(&ChangeError::Failed(error.clone())));
     }
-    let mut pause = Duration::from_millis(20);
-    while let Err(error) = shared.reopen() {
-        if shared.queue.is_closed() {
-            finish_all(&mut taken, Some(&ChangeError::Unknown));
-            fail_the_rest(shared, &error);
-            return;
-        }
-        tracing::warn!(cause = %error, "the store cannot be reopened yet");
-        shared.nap(pause);
-        pause = (pause * 2).min(Duration::from_millis(500));
+    if let Err(error) = reopen_until_it_works(shared) {
+        finish_all(&mut taken, Some(&ChangeError::Unknown));
+        fail_the_rest(shared, &error);
+        return;
     }
-    tracing::info!("the store is open again");
     let Some(sequence) = sequence else { return };
-    let stored = shared.read_once(|tx| {
-        Ok(tx
-            .get(&META, &("sequence".to_owned(),))?
-            .map_or(0, |number: Number| number.0))
-    });
+    let stored = shared.sequence_of(&shared.landed_key());
     let failure = match stored {
         Ok(stored) if stored >= sequence => None,
         Ok(_) => Some(ChangeError::Failed(error.clone())),
         Err(_) => Some(ChangeError::Unknown),
     };
     finish_all(&mut taken, failure.as_ref());
+}
+
+/// Tries until the file is open again; an error if the store was closed meanwhile.
+fn reopen_until_it_works(shared: &Shared) -> Result<(), StoreError> {
+    let mut pause = Duration::from_millis(20);
+    while let Err(error) = shared.reopen() {
+        if shared.queue.is_closed() {
+            return Err(error);
+        }
+        tracing::warn!(cause = %error, "the store cannot be reopened yet");
+        shared.nap(pause);
+        pause = (pause * 2).min(Duration::from_millis(500));
+    }
+    tracing::info!("the store is open again");
+    Ok(())
 }
 
 /// At exit with a broken file: nobody waits for ever.
@@ -394,7 +432,7 @@ fn fail_the_rest(shared: &Shared, error: &StoreError) {
 }
 
 impl Shared {
-    fn nap(&self, time: Duration) {
+    pub(super) fn nap(&self, time: Duration) {
         // The queue's own condition variable: a close ends the nap.
         let state = lock(&self.queue.inner);
         if !state.closed {
@@ -402,19 +440,14 @@ impl Shared {
         }
     }
 
-    fn commit(
-        &self,
-        transaction: redb::WriteTransaction,
-        sequence: u64,
-        changes: usize,
-    ) -> Result<(), StoreError> {
+    fn commit(&self, transaction: redb::WriteTransaction, commit: &Commit) -> Result<(), StoreError> {
         self.fail("store.commit")?;
         let mut transaction = transaction;
         transaction.set_quick_repair(self.is_large());
         let before = self.clock.now().boot;
         transaction.commit()?;
         let after = self.clock.now().boot;
-        self.committed(sequence, changes, before.until(after));
+        self.committed(commit.sequence, commit.changes, before.until(after), commit.told);
         self.fail("store.committed")?;
         Ok(())
     }

@@ -14,12 +14,20 @@ pub const LOST_KILL_MAX_MS: u64 = 4_000;
 pub const OPERATION_MS: u64 = 5_000;
 /// A further wait for the disk of an operation that was already taken into a transaction.
 pub const COMMIT_GRACE_MS: u64 = 5_000;
+/// A daemon looks this often whether others committed something, or want in; a datagram is faster, when it arrives.
+pub const PEER_LOOK_MS: u64 = 250;
+/// The list of peers that get a datagram is this old at most.
+pub const PEER_LIST_MS: u64 = 1_000;
+/// Datagrams taken at once: they all say the same.
+pub const PEER_WORDS_MAX: usize = 256;
+/// How long a daemon that starts waits until the others let it in.
+pub const JOINING_MS: u64 = 15_000;
+/// Commits of other daemons wake the loops at most this often.
+pub const FOREIGN_WAKE_MS: u64 = 5;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
 pub const PASS_PERIOD_MS: u64 = 1_000;
 /// A queue whose head waits for a dead node for this long is told of.
 pub const HEAD_BLOCKED_MS: u64 = 60_000;
-/// Between two looks at what other daemons have committed.
-pub const PEERS_PACE_MS: u64 = 10;
 /// How often an idle daemon writes that it is there.
 pub const LAST_SEEN_PERIOD_MS: u64 = 15_000;
 /// A fire later than this is missed, not late.

@@ -157,7 +157,12 @@ pub fn put_back(
     };
     if let Some(entry) = &entry {
         if why == reason::LEASE_LAPSED {
-            tx.tell("pool.lease.lost", entry.id, holder.fence, Some(live.claim.node.as_str()));
+            tx.tell(
+                "pool.lease.lost",
+                entry.id,
+                holder.fence,
+                Some(live.claim.node.as_str()),
+            );
         }
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }

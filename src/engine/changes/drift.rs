@@ -128,7 +128,9 @@ fn fires_alike(
     own: &BookJob,
     published: Option<&PublishedJob>,
 ) -> Result<bool, StoreError> {
-    let Some(published) = published else { return Ok(false) };
+    let Some(published) = published else {
+        return Ok(false);
+    };
     if published.content == own.content {
         return Ok(true);
     }

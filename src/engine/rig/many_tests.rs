@@ -1,16 +1,23 @@
 //! Several daemons over one store: what one of them does for all, what each leaves to the others, and what a dead one leaves.
 
 use super::jobs::{job, name, slot_pool, slot_pool_name, slot_pool_of};
-use super::stage::{BEGIN, Daemon, Rig, TENANT, by_hand, place, place_of, queued};
+use super::stage::{BEGIN, Daemon, Rig, TENANT, by_hand, place_of, queued};
+use tokio::sync::watch;
+
 use crate::domain::report::{Delivery, Effect, EffectState, sample_effect};
 use crate::domain::slots::admission::SlotRefusal;
-use crate::domain::slots::claim::ClockId;
+use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
-use crate::domain::workflow::definition::OnMissed;
+use crate::domain::workflow::definition::{ConcurrencyPolicy, OnMissed};
+use crate::engine::blocked::BlockedHeads;
+use crate::engine::changes::claim::Claimed;
 use crate::engine::changes::start::{Start, Started};
-use crate::engine::changes::{catch_up, deliver, drift, nodes, retry};
+use crate::engine::changes::{cancel, catch_up, deliver, drift, nodes, retry};
 use crate::engine::effects::Courier;
 use crate::engine::hunt::Hunter;
+use crate::engine::lateness::Lateness;
+use crate::engine::live::LiveHandle;
+use crate::engine::others::Others;
 use crate::engine::schedules::Scheduler;
 use crate::store::rows::Fire;
 use crate::store::tables::{FIRES, OWED};
@@ -18,6 +25,7 @@ use crate::store::{Rows, effects};
 use crate::words::limits;
 use crate::words::names::NodeName;
 use crate::words::time::Millis;
+use crate::worker::command::Stop;
 
 fn owe_report(rig: &Rig) -> u64 {
     let effect = Effect {
@@ -459,9 +467,148 @@ fn a_drained_node_begins_nothing_and_ends_what_it_has() {
     assert_eq!((rig.told("node.drained"), rig.told("node.undrained")), (1, 1));
 }
 
+/// A live execution of a daemon as its table has it; the other end of its stop.
+fn lives_in(daemon: &Daemon, claimed: &Claimed) -> watch::Receiver<Option<Stop>> {
+    let (stop, stops) = watch::channel(None);
+    let handle = LiveHandle {
+        run: claimed.run.id,
+        step: claimed.step.clone(),
+        job: claimed.run.definition.clone(),
+        number: claimed.number,
+        claimed_at: claimed.claim.claimed_at,
+        stop,
+        log_size: watch::channel(0).1,
+        lease: None,
+    };
+    daemon.engine.live.add(claimed.claim.fence, handle);
+    stops
+}
+
+fn stop_of(stops: &watch::Receiver<Option<Stop>>) -> Option<String> {
+    match stops.borrow().clone() {
+        None => None,
+        Some(Stop::Requested(why)) => Some(why),
+        Some(other) => panic!("{other:?}"),
+    }
+}
+
 #[test]
-fn clocks_of_the_same_machine_are_one() {
-    // What the tests above stand on.
-    assert_eq!(place().clock, ClockId("b:1".to_owned()));
-    assert_ne!(place_of("h2", "b2", 1).clock, place().clock);
+fn what_another_daemon_wants_ended_is_ended_at_its_commit() {
+    let replacing = job("r").policy(ConcurrencyPolicy::Replace);
+    let rig = Rig::new(&[], &[job("a"), replacing]);
+    let other = rig.daemon("n-b");
+    let mut others = Others::new(other.engine.clone());
+    rig.start_unbound("a");
+    let claimed = other.claim();
+    let stops = lives_in(&other, &claimed);
+    rig.wait(others.hear_all());
+    assert_eq!(stop_of(&stops), None);
+    let id = claimed.run.id;
+    rig.change(move |tx| cancel::run(tx, id, "me"));
+    rig.wait(others.hear_all());
+    assert_eq!(stop_of(&stops).as_deref(), Some("cancelled by me"));
+    // Replace: a newer instance of one daemon ends the one of another first.
+    rig.start_unbound("r");
+    let earlier = other.claim();
+    let stops = lives_in(&other, &earlier);
+    rig.start_unbound("r");
+    assert!(rig.pass_with(1, super::stage::plain()).claimed.is_empty());
+    rig.wait(others.hear_all());
+    assert_eq!(stop_of(&stops).as_deref(), Some("replaced by a newer instance"));
+    other.complete(&earlier, Outcome::Cancelled);
+    assert_eq!(rig.claim().run.definition, name("r"));
+}
+
+#[test]
+fn another_daemons_load_is_noticed_and_forgotten() {
+    let (rig, other) = with_another_load();
+    let mut others = Others::new(rig.engine.clone());
+    let mut compare = || rig.wait(others.compare()).unwrap();
+    compare();
+    assert!(rig.engine.drift.now().is_empty());
+    other.publish(&[job("a").on("p"), job("free")]);
+    compare();
+    let drift = rig.engine.drift.now();
+    assert_eq!(drift.slot_pools[&slot_pool_name("p")].node, "n-b");
+    assert!(drift.jobs.is_empty());
+    let theirs = other.engine.book().slot_pools.clone();
+    rig.edit_book(|book| book.slot_pools = theirs);
+    compare();
+    assert!(rig.engine.drift.now().is_empty());
+}
+
+#[test]
+fn a_queue_that_waits_for_a_dead_node_is_told_of_once() {
+    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
+    let mut other = rig.daemon("n-b");
+    let started = other.start("a");
+    let mut blocked = BlockedHeads::new(rig.engine.clone());
+    let mut look = || rig.wait(blocked.look()).unwrap();
+    look();
+    rig.clock().advance(limits::HEAD_BLOCKED_MS);
+    look();
+    assert_eq!(rig.told("pool.head.blocked"), 0, "its node lives");
+    other.die();
+    look();
+    rig.clock().advance(limits::HEAD_BLOCKED_MS - 1);
+    look();
+    assert_eq!(rig.told("pool.head.blocked"), 0);
+    rig.clock().advance(1);
+    look();
+    look();
+    let mut again = BlockedHeads::new(rig.engine.clone());
+    rig.wait(again.look()).unwrap();
+    rig.clock().advance(limits::HEAD_BLOCKED_MS);
+    rig.wait(again.look()).unwrap();
+    assert_eq!(rig.told("pool.head.blocked"), 1);
+    let item = rig
+        .feed()
+        .into_iter()
+        .find(|item| item.topic == "pool.head.blocked");
+    let (id, _) = queued(&started);
+    assert_eq!(
+        item.unwrap().detail.unwrap(),
+        format!("entry {id} waits for node n-b, which is gone")
+    );
+}
+
+#[test]
+fn a_lost_lease_is_an_event() {
+    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
+    let other = rig.daemon_at("n-b", place_of("h2", "b2", 1));
+    rig.start_unbound("a");
+    let claimed = other.claim();
+    rig.settle(&claimed, reason::LEASE_LAPSED, false);
+    let item = rig
+        .feed()
+        .into_iter()
+        .find(|item| item.topic == "pool.lease.lost");
+    let item = item.unwrap();
+    assert_eq!(item.version, claimed.claim.fence);
+    assert_eq!(item.detail.as_deref(), Some("n-b"));
+}
+
+#[test]
+fn late_and_never_ran_alert_over_two_daemons() {
+    let mut plan = job("a");
+    plan.0.sla.max_time_since_success_ms = Some(60_000);
+    let rig = Rig::new(&[], std::slice::from_ref(&plan));
+    let other = rig.daemon("n-b");
+    let told = || rig.told("job.late");
+    let tick = |daemon: &Daemon| daemon.wait(Lateness::new(daemon.engine.clone()).tick()).unwrap();
+    rig.clock().advance(60_001);
+    tick(&rig);
+    tick(&other);
+    assert_eq!(told(), 1, "one alert of one breach");
+    // Another limit was loaded elsewhere: this daemon neither ends the breach nor begins one.
+    plan.0.sla.max_time_since_success_ms = Some(600_000);
+    other.publish(std::slice::from_ref(&plan));
+    assert_eq!(tick(&rig), []);
+    assert_eq!(tick(&other).len(), 1, "it is over by the limit that holds now");
+    assert_eq!(
+        tick(&rig),
+        [],
+        "the old limit is passed, and is nobody's any more"
+    );
+    assert_eq!(told(), 1);
 }

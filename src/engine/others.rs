@@ -1,5 +1,5 @@
-//! Peers: what other daemons of this state directory commit is acted on here as soon as the store shows it, and not only at
-//! the next look of a loop: what may start now, what is to end, and a configuration that another one has loaded.
+//! What other daemons commit may be work for this one: slots that were freed, an entry that anybody may claim, a run that is
+//! to be ended here, another configuration. Their commits wake the loops, and what only this daemon can do is done.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use crate::store::tables::{CHANGES, LIVE_ATTEMPTS};
 use crate::store::{FeedItem, ReadTx, Rows, StoreError};
 use crate::words::ids::TenantId;
 use crate::words::limits;
-use crate::words::time::BootMillis;
 use crate::worker::command::Stop;
 
 /// Commits that are looked at together; more follow at once.
@@ -27,95 +26,80 @@ const NAMES_MAX: usize = 10;
 
 /// The loop.
 #[derive(Debug)]
-pub struct Peers {
+pub struct Others {
     engine: Engine,
-    commits: watch::Receiver<u64>,
+    foreign: watch::Receiver<u64>,
     /// The newest commit that was looked at.
     seen: u64,
-    /// Whether another daemon lives, and when that was found out.
-    others: (bool, Option<BootMillis>),
     /// The loads and the book for which the drift was found out.
     compared: Option<(u64, Arc<Book>)>,
 }
 
 /// What the newest commits say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Heard {
     seen: u64,
     more: bool,
-    loads: u64,
-    may_start: bool,
     ends: Vec<(u64, String)>,
 }
 
-impl Peers {
+impl Others {
     /// A loop that begins with the next commit.
-    pub fn new(engine: Engine) -> Peers {
-        let mut commits = engine.store.watch_sequence();
-        let seen = *commits.borrow_and_update();
-        Peers {
+    pub fn new(engine: Engine) -> Others {
+        let seen = *engine.store.watch_sequence().borrow();
+        Others {
+            foreign: engine.store.watch_foreign(),
             engine,
-            commits,
             seen,
-            others: (false, None),
             compared: None,
         }
     }
 
-    /// Looks at each commit, and once a second, until it is dropped: what another daemon wants ended is ended also while this
-    /// one drains.
+    /// Wakes and looks when others have committed, and once a second, until it is dropped: what another daemon wants ended
+    /// is ended also while this one drains. Many commits in a row are one reason to wake.
     pub async fn run(mut self) {
         let period = Duration::from_millis(limits::PASS_PERIOD_MS);
         loop {
-            match self.look().await {
-                Ok(true) => {}
-                Ok(false) => {
-                    tokio::time::sleep(Duration::from_millis(limits::PEERS_PACE_MS)).await;
-                    drop(tokio::time::timeout(period, self.commits.changed()).await);
-                }
-                Err(error) => {
-                    tracing::debug!(cause = %error, "what other daemons do cannot be read");
-                    tokio::time::sleep(period).await;
-                }
+            let moved = tokio::time::timeout(period, self.foreign.changed()).await;
+            if moved.is_ok_and(|moved| moved.is_ok()) {
+                self.engine.wake.notify_one();
+                self.engine.wake_follow_ups.notify_one();
+                self.engine.report_wake.notify_one();
+                self.hear_all().await;
+                tokio::time::sleep(Duration::from_millis(limits::FOREIGN_WAKE_MS)).await;
+            }
+            if let Err(error) = self.compare().await {
+                tracing::debug!(cause = %error, "what others have loaded cannot be read");
             }
         }
     }
 
-    /// One look; true if there is more to look at.
-    pub(super) async fn look(&mut self) -> Result<bool, StoreError> {
-        let now = self.engine.now().boot;
-        let is_old = |at: BootMillis| at.until(now) >= limits::PASS_PERIOD_MS;
-        if self.others.1.is_none_or(is_old) {
-            self.others = (self.engine.others_live(), Some(now));
-        } else if !self.others.0 {
-            return Ok(false);
-        }
-        let heard = if self.others.0 {
+    /// Acts on everything that was committed since the last look.
+    pub(super) async fn hear_all(&mut self) {
+        loop {
             let (engine, seen) = (self.engine.clone(), self.seen);
-            self.engine.read(move |tx| hear(tx, &engine, seen)).await?
-        } else {
-            // Alone: everything was this daemon's own, and is done already.
-            let seen = *self.commits.borrow_and_update();
-            let loads = self.engine.read(drift::loads).await?;
-            Heard {
-                seen,
-                loads,
-                ..Heard::default()
+            let heard = self.engine.read(move |tx| hear(tx, &engine, seen)).await;
+            let heard = match heard {
+                Ok(heard) => heard,
+                Err(error) => {
+                    tracing::debug!(cause = %error, "what others have committed cannot be read");
+                    return;
+                }
+            };
+            let is_done = !heard.more || heard.seen == self.seen;
+            self.seen = heard.seen;
+            for (fence, sentence) in heard.ends {
+                self.engine.live.stop(fence, &Stop::Requested(sentence));
             }
-        };
-        self.seen = heard.seen;
-        for (fence, sentence) in heard.ends {
-            self.engine.live.stop(fence, &Stop::Requested(sentence));
+            if is_done {
+                return;
+            }
         }
-        if heard.may_start {
-            self.engine.wake.notify_one();
-        }
-        self.compare(heard.loads).await?;
-        Ok(heard.more)
     }
 
     /// Finds out where this daemon differs, when somebody has loaded something else.
-    async fn compare(&mut self, loads: u64) -> Result<(), StoreError> {
+    pub(super) async fn compare(&mut self) -> Result<(), StoreError> {
+        let loads = self.engine.read(drift::loads).await?;
         let book = self.engine.book();
         let is_same = |(before, of): &(u64, Arc<Book>)| *before == loads && Arc::ptr_eq(of, &book);
         if self.compared.as_ref().is_some_and(is_same) {
@@ -123,7 +107,10 @@ impl Peers {
         }
         let for_read = Arc::clone(&book);
         let drift = self.engine.read(move |tx| drift::find(tx, &for_read)).await?;
-        let is_reloaded = self.compared.as_ref().is_some_and(|(_, of)| !Arc::ptr_eq(of, &book));
+        let is_reloaded = self
+            .compared
+            .as_ref()
+            .is_some_and(|(_, of)| !Arc::ptr_eq(of, &book));
         self.compared = Some((loads, book));
         let before = self.engine.drift.note(drift.clone());
         if *before != drift || (is_reloaded && !drift.is_empty()) {
@@ -138,27 +125,17 @@ fn hear(tx: &mut ReadTx, engine: &Engine, seen: u64) -> Result<Heard, StoreError
     let mut heard = Heard {
         seen,
         more: rows.len() == COMMITS_MAX,
-        loads: drift::loads(tx)?,
-        ..Heard::default()
+        ends: Vec::new(),
     };
     for ((sequence,), row) in rows.into_iter().filter_map(|each| each.row.ok()) {
         heard.seen = heard.seen.max(sequence);
-        for item in &row.items {
-            heard.may_start |= may_let_start(&item.topic);
-            if item.topic == ENDING
-                && let Some(sentence) = sentence_of(tx, engine, item)?
-            {
+        for item in row.items.iter().filter(|item| item.topic == ENDING) {
+            if let Some(sentence) = sentence_of(tx, engine, item)? {
                 heard.ends.push((item.version, sentence));
             }
         }
     }
     Ok(heard)
-}
-
-/// True for what can make a step of this daemon claimable.
-fn may_let_start(topic: &str) -> bool {
-    const HEADS: [&str; 5] = ["pool.", "run.", "job.", "node.", "config."];
-    topic != ENDING && HEADS.iter().any(|head| topic.starts_with(head))
 }
 
 /// Why an execution of this daemon is to end; `None` if it is another's.
