@@ -10,6 +10,7 @@ mod stage;
 
 mod again_tests;
 mod crash_tests;
+mod drift_tests;
 mod fault_tests;
 mod fire_tests;
 mod late_tests;
