@@ -1,7 +1,8 @@
 //! How many changes a second the store takes, beside the disk's own speed in the same run. Prints one JSON document.
 //!
 //! `cargo bench --bench store_commits -- [seconds for each line]`. Each change writes what a pooled start writes: about
-//! ten rows under ascending keys. The floor is `write` of 4 KiB and `fdatasync` on the same file system.
+//! ten rows under ascending keys. The floor is `write` of 4 KiB and `fdatasync` on the same file system. The modes take
+//! turns, five rounds each, and medians are told: alone by `exclusive`, alone by `auto`, and `shared` with nobody else.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,10 +12,19 @@ use std::time::{Duration, Instant};
 
 use ductor::store::rows::Number;
 use ductor::store::tables::META;
-use ductor::store::{Store, StoreOptions};
+use ductor::store::{Store, StoreMode, StoreOptions};
 use ductor::words::time::SystemClock;
 
 const SUBMITTERS: [usize; 4] = [1, 8, 64, 256];
+
+const MODES: [StoreMode; 3] = [StoreMode::Exclusive, StoreMode::Auto, StoreMode::Shared];
+const ROUNDS: usize = 5;
+
+fn median(rates: impl Iterator<Item = f64>) -> f64 {
+    let mut rates: Vec<f64> = rates.collect();
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
 
 fn main() {
     let seconds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(3);
@@ -23,14 +33,28 @@ fn main() {
     let floor = fdatasyncs(folder.path(), time);
     let mut lines = Vec::new();
     for submitters in SUBMITTERS {
-        let (changes, commits) = changes(folder.path(), submitters, time);
-        let rate = per_second(changes, time);
-        lines.push(serde_json::json!({
-            "submitters": submitters,
-            "changes_per_second": rate.round(),
-            "commits_per_second": per_second(commits, time).round(),
-            "changes_per_fdatasync": (rate / floor * 100.0).round() / 100.0,
-        }));
+        let mut rates: Vec<[f64; 3]> = Vec::new();
+        let mut commits_of = [0; 3];
+        for round in 0..ROUNDS {
+            let mut of_round = [0.0; 3];
+            for (place, mode) in MODES.into_iter().enumerate() {
+                let (changes, commits) = changes(folder.path(), round, mode, submitters, time);
+                of_round[place] = per_second(changes, time);
+                commits_of[place] = commits;
+            }
+            rates.push(of_round);
+        }
+        for (place, mode) in MODES.into_iter().enumerate() {
+            let rate = median(rates.iter().map(|round| round[place]));
+            lines.push(serde_json::json!({
+                "submitters": submitters,
+                "mode": format!("{mode:?}").to_lowercase(),
+                "changes_per_second": rate.round(),
+                "commits_per_second": per_second(commits_of[place], time).round(),
+                "changes_per_fdatasync": (rate / floor * 100.0).round() / 100.0,
+                "of_exclusive": (rate / median(rates.iter().map(|round| round[0])) * 1_000.0).round() / 1_000.0,
+            }));
+        }
     }
     let document = serde_json::json!({
         "bench": "store_commits", "seconds": seconds, "fdatasync_per_second": floor.round(), "lines": lines,
@@ -66,10 +90,21 @@ fn before(end: Instant) -> bool {
     Instant::now() < end
 }
 
-fn changes(folder: &std::path::Path, submitters: usize, time: Duration) -> (u64, u64) {
-    let place = folder.join(format!("s{submitters}"));
-    std::fs::create_dir_all(&place).expect("a folder");
-    let store = Store::open(StoreOptions::in_directory(&place), Arc::new(SystemClock)).expect("a store");
+fn changes(
+    folder: &std::path::Path,
+    round: usize,
+    mode: StoreMode,
+    submitters: usize,
+    time: Duration,
+) -> (u64, u64) {
+    let place = folder.join(format!("s{submitters}-{round}-{mode:?}"));
+    std::fs::create_dir_all(place.join("nodes")).expect("a folder");
+    let options = StoreOptions {
+        mode,
+        ..StoreOptions::in_directory(&place)
+    };
+    let store = Store::open(options, Arc::new(SystemClock)).expect("a store");
+    store.listen("bench").expect("a thread");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -103,5 +138,8 @@ fn changes(folder: &std::path::Path, submitters: usize, time: Duration) -> (u64,
             task.await.expect("no panic");
         }
     });
-    (done.load(Ordering::Relaxed), store.stats().commits)
+    let counts = (done.load(Ordering::Relaxed), store.stats().commits);
+    drop(store);
+    std::fs::remove_dir_all(&place).expect("what was made");
+    counts
 }

@@ -279,7 +279,7 @@ fn report(engine: &Engine) {
         "stopping": engine.is_stopping(),
         "store": {
             "commits": store.commits, "changes": store.changes, "faults": store.faults,
-            "waiting": store.waiting, "fileBytes": store.file_bytes,
+            "waiting": store.waiting, "fileBytes": store.file_bytes, "mode": store.mode,
         },
         "openFiles": crate::os::proc::own_open_files().unwrap_or(0),
         "residentBytes": crate::os::proc::own_rss_bytes().unwrap_or(0),

@@ -11,7 +11,7 @@ use crate::engine::changes::{nodes, publish};
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
-use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory};
+use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory, is_kept_alone};
 use crate::store::{ChangeError, Store, StoreError, StoreMode, StoreOptions};
 use crate::words::limits;
 use crate::words::names::NodeName;
@@ -200,16 +200,19 @@ fn open_store(
     let path = || config.state.path.display().to_string();
     match Store::open(options, Arc::clone(clock)) {
         Ok(store) => Ok(store),
-        Err(StoreError::InUse) => Err(OpenError::DirectoryTaken {
+        Err(StoreError::InUse) if config.state.mode == StateMode::Exclusive => {
+            Err(OpenError::DirectoryTaken {
+                path: path(),
+                holder: holder(),
+                remedy: "end it, or share the store: `state.mode: auto` in both",
+            })
+        }
+        Err(StoreError::InUse) if is_kept_alone(directory.root()) => Err(OpenError::DirectoryTaken {
             path: path(),
             holder: holder(),
-            remedy: if config.state.mode == StateMode::Exclusive {
-                "end it, or share the store: `state.mode: auto` in both"
-            } else {
-                "end it, or let it share the store: `state.mode: auto` in its configuration"
-            },
+            remedy: "end it, or let it share the store: `state.mode: auto` in its configuration",
         }),
-        Err(StoreError::Held) => Err(OpenError::DirectoryHeld {
+        Err(StoreError::InUse | StoreError::Held) => Err(OpenError::DirectoryHeld {
             path: path(),
             holder: holder(),
         }),

@@ -172,6 +172,8 @@ struct FireView {
 
 #[derive(Debug, Serialize, ToSchema)]
 struct StoreView {
+    /// `exclusive` while this daemon alone has the file, `shared` once another one has joined.
+    mode: &'static str,
     commits: u64,
     changes: u64,
     commit_ms: u64,
@@ -183,6 +185,7 @@ struct StoreView {
 impl From<StoreStats> for StoreView {
     fn from(stats: StoreStats) -> StoreView {
         StoreView {
+            mode: stats.mode,
             commits: stats.commits,
             changes: stats.changes,
             commit_ms: stats.commit_ms,

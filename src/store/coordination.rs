@@ -223,6 +223,19 @@ pub fn probe_as_child(lock: &Path) -> i32 {
     }
 }
 
+/// True when a daemon that lives in this state directory says that it shares its store with nobody.
+pub fn is_kept_alone(root: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(root.join("nodes")) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        path.extension().is_some_and(|end| end == "lock")
+            && std::fs::read_to_string(&path).is_ok_and(|text| text.lines().nth(1) == Some("exclusive"))
+            && matches!(HeldLock::try_take(&path), Ok(None))
+    })
+}
+
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct HeldLock {

@@ -82,6 +82,8 @@ pub struct StoreStats {
     pub waiting: u64,
     /// Bytes of the file.
     pub file_bytes: u64,
+    /// How the file is open, in the words of `state.mode`.
+    pub mode: &'static str,
 }
 
 /// The file as it is now.
@@ -540,6 +542,7 @@ impl Store {
             faults: self.shared.faults.load(Ordering::Relaxed),
             waiting: self.shared.queue.len() as u64,
             file_bytes: self.shared.file_bytes(),
+            mode: self.sharing().word(),
         }
     }
 

@@ -5,15 +5,14 @@
 //! it in, and the holder looks at `want.lock` a few times a second anyway. The holder ends its batch, closes, and opens
 //! the file again to share it. Once shared it stays shared until this daemon ends.
 
-use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use redb::{ConcurrencyMode, Database};
 
-use super::coordination::HeldLock;
+use super::coordination::{self, HeldLock};
 use super::error::StoreError;
-use super::handle::{Shared, StoreOptions};
+use super::handle::Shared;
 use super::migrate;
 use super::peers::Word;
 use crate::os::clock::boottime_ms;
@@ -116,7 +115,9 @@ impl Shared {
                 Err(StoreError::InUse) if boottime_ms() < end => {
                     self.peers.tell(Word::Want);
                     tries += 1;
-                    if tries.is_multiple_of(TRIES_BEFORE_LOOK) && is_kept_alone(self.options()) {
+                    if tries.is_multiple_of(TRIES_BEFORE_LOOK)
+                        && coordination::is_kept_alone(&self.options().directory)
+                    {
                         return Err(StoreError::InUse);
                     }
                     rest(TRY_PAUSE);
@@ -214,21 +215,4 @@ pub(super) fn close_within(database: std::sync::Arc<Database>, patience: Duratio
             Err(_) => return,
         }
     }
-}
-
-/// True when a daemon whose life lock is held says in it that it shares with nobody.
-fn is_kept_alone(options: &StoreOptions) -> bool {
-    let Ok(entries) = std::fs::read_dir(options.directory.join("nodes")) else {
-        return false;
-    };
-    entries.flatten().any(|entry| {
-        let path = entry.path();
-        path.extension().is_some_and(|end| end == "lock")
-            && says_exclusive(&path)
-            && matches!(HeldLock::try_take(&path), Ok(None))
-    })
-}
-
-fn says_exclusive(lock: &Path) -> bool {
-    std::fs::read_to_string(lock).is_ok_and(|text| text.lines().nth(1) == Some("exclusive"))
 }

@@ -25,6 +25,7 @@ mod reload;
 mod reports;
 mod schedules;
 mod secrets;
+mod shared;
 mod start;
 mod supervised;
 mod ways;
