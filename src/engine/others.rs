@@ -11,12 +11,14 @@ use super::book::Book;
 use super::changes::cancel::ENDING;
 use super::changes::complete::ending_sentence;
 use super::changes::drift::{self, Drift};
+use super::changes::nodes;
 use super::core::Engine;
 use crate::store::keys::Key;
 use crate::store::tables::{CHANGES, LIVE_ATTEMPTS};
 use crate::store::{FeedItem, ReadTx, Rows, StoreError};
 use crate::words::ids::TenantId;
 use crate::words::limits;
+use crate::words::time::BootMillis;
 use crate::worker::command::Stop;
 
 /// Commits that are looked at together; more follow at once.
@@ -33,6 +35,7 @@ pub struct Others {
     seen: u64,
     /// The loads and the book for which the drift was found out.
     compared: Option<(u64, Arc<Book>)>,
+    looked_around: Option<BootMillis>,
 }
 
 /// What the newest commits say.
@@ -52,6 +55,7 @@ impl Others {
             engine,
             seen,
             compared: None,
+            looked_around: None,
         }
     }
 
@@ -67,6 +71,9 @@ impl Others {
                 self.engine.report_wake.notify_one();
                 self.hear_all().await;
                 tokio::time::sleep(Duration::from_millis(limits::FOREIGN_WAKE_MS)).await;
+            }
+            if let Err(error) = self.look_around().await {
+                tracing::debug!(cause = %error, "whether others live cannot be noted");
             }
             if let Err(error) = self.compare().await {
                 tracing::debug!(cause = %error, "what others have loaded cannot be read");
@@ -95,6 +102,42 @@ impl Others {
                 return;
             }
         }
+    }
+
+    /// Notes which daemons live and which are gone, once a second, when that has changed.
+    pub(super) async fn look_around(&mut self) -> Result<(), StoreError> {
+        let now = self.engine.now().boot;
+        let is_recent = |at: BootMillis| at.until(now) < limits::PASS_PERIOD_MS;
+        if self.looked_around.is_some_and(is_recent) {
+            return Ok(());
+        }
+        self.looked_around = Some(now);
+        let engine = self.engine.clone();
+        let changed = self.engine.read(move |tx| {
+            let mut changed = Vec::new();
+            for (name, was_gone) in nodes::known(tx)? {
+                let is_gone = name != engine.node && engine.directory.is_node_free(&name);
+                if is_gone != was_gone {
+                    changed.push((name, is_gone));
+                }
+            }
+            Ok(changed)
+        });
+        let changed = changed.await?;
+        if changed.is_empty() {
+            return Ok(());
+        }
+        for (name, _) in changed.iter().filter(|(_, is_gone)| *is_gone) {
+            tracing::info!("node {name} is gone");
+        }
+        let noted = self
+            .engine
+            .store
+            .change("nodes", move |tx| nodes::note(tx, &changed));
+        if let Err(error) = noted.await {
+            tracing::debug!(cause = %error, "whether others live could not be noted");
+        }
+        Ok(())
     }
 
     /// Finds out where this daemon differs, when somebody has loaded something else.

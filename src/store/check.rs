@@ -139,6 +139,7 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         NODE_DRAINS,
         PUBLISHED_BY,
         BLOCKED_HEADS,
+        GONE_NODES,
         BREACHES
     );
     Ok(())

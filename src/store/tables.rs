@@ -118,13 +118,15 @@ tables! {
     43 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
     /// The head of a slot pool's queue that was last told of as blocked by a dead node: its seq.
     44 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
+    /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
+    45 GONE_NODES "gone_nodes" (NodeName) => Present;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BLOCKED_HEADS.index, super::NAMES.len() - 1);
+        assert_eq!(super::GONE_NODES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -68,7 +68,11 @@ fn generated_names() {
         assert!(name.starts_with("n-") && name.len() == 14, "{name}");
         ended(daemon, &run_id(&start(daemon, "job")));
     }
-    assert_eq!(lines(&place, "ran"), names, "manual entries run where they belong");
+    assert_eq!(
+        lines(&place, "ran"),
+        names,
+        "manual entries run where they belong"
+    );
     // Restarted, it gets its own name back, and with it what waits for it.
     first.post("/pools/p/pause", &json!({})).expect_status(200);
     let waits = run_id(&start(&second, "job"));
@@ -107,16 +111,27 @@ fn claim_race_two_daemons() {
     assert_eq!((begun.len(), names.len()), (JOBS, JOBS), "each ran exactly once");
     let (mut at_once, mut most) = (0, 0);
     for line in &log {
-        at_once = if line.starts_with('b') { at_once + 1 } else { at_once - 1 };
+        at_once = if line.starts_with('b') {
+            at_once + 1
+        } else {
+            at_once - 1
+        };
         most = most.max(at_once);
     }
     assert!(most <= 4, "{most} at one time");
     let of = |node: &str| begun.iter().filter(|line| line.ends_with(node)).count();
     let parts = [of(" a"), of(" b")];
-    assert!(parts.iter().all(|part| *part >= JOBS / 10), "a fair part: {parts:?}");
+    assert!(
+        parts.iter().all(|part| *part >= JOBS / 10),
+        "a fair part: {parts:?}"
+    );
     for daemon in &daemons {
         let shown = slots(daemon, "p");
-        assert_eq!((&shown["used"], &shown["queued"]), (&json!(0), &json!(0)), "{shown}");
+        assert_eq!(
+            (&shown["used"], &shown["queued"]),
+            (&json!(0), &json!(0)),
+            "{shown}"
+        );
     }
 }
 
@@ -247,7 +262,9 @@ fn kill9_manual_entry_stays() {
     a.kill9();
     for line in &before {
         let pid = line.split(' ').next().unwrap();
-        b.wait("the other daemon to end the process", || (!lives(pid)).then_some(()));
+        b.wait("the other daemon to end the process", || {
+            (!lives(pid)).then_some(())
+        });
     }
     b.wait("the entry to wait for its node", || {
         let head = entries(&b, "p", "queued").pop()?;
@@ -279,7 +296,9 @@ fn m7_restart_of_a_peer_fails_living_work() {
     let mut a = a;
     a.kill9();
     let a = a.restart();
-    a.wait("the lease of the other to be renewed", || (lease(&a) != before).then_some(()));
+    a.wait("the lease of the other to be renewed", || {
+        (lease(&a) != before).then_some(())
+    });
     place.write("go", "");
     let shown = ended(&a, &id);
     assert_eq!(shown["state"], "succeeded");
@@ -326,7 +345,8 @@ fn pool_pause_holds_everywhere() {
     let (a, b) = (named(&place, "a").start(), named(&place, "b").start());
     let long = run_id(&start(&b, "long"));
     wait_lines(&place, "long", 1);
-    a.post("/pools/p/pause", &json!({"note": "repair"})).expect_status(200);
+    a.post("/pools/p/pause", &json!({"note": "repair"}))
+        .expect_status(200);
     let hasty = run_id(&start(&b, "hasty"));
     let ids = [run_id(&start(&b, "job")), run_id(&start(&b, "job"))];
     // Deadlines run, running work goes on.
@@ -348,7 +368,8 @@ fn pool_pause_holds_everywhere() {
 
 #[test]
 fn job_pause_holds_everywhere() {
-    let place = place_with("jobs:\n  - {name: tick, schedule: '@every 1s', command: 'echo r >> FOLDER/ran'}\n");
+    let place =
+        place_with("jobs:\n  - {name: tick, schedule: '@every 1s', command: 'echo r >> FOLDER/ran'}\n");
     let (a, b) = (named(&place, "a").start(), named(&place, "b").start());
     wait_lines(&place, "ran", 1);
     a.post("/jobs/tick/pause", &json!({})).expect_status(200);
@@ -358,7 +379,9 @@ fn job_pause_holds_everywhere() {
     };
     b.wait("two fires to be skipped", || {
         let skipped = fires("skipped");
-        let paused = skipped.iter().filter(|fire| fire["skipped"]["code"] == "job_paused");
+        let paused = skipped
+            .iter()
+            .filter(|fire| fire["skipped"]["code"] == "job_paused");
         (paused.count() >= 2).then_some(())
     });
     b.post("/jobs/tick/resume", &json!({})).expect_status(200);
@@ -412,16 +435,25 @@ fn every_node_fires_each() {
         (whole.len() >= 3).then_some(whole)
     });
     let complete = complete.unwrap_or_else(|| panic!("{:?}", lines(&place, "ran")));
-    assert!(complete.iter().all(|nodes| *nodes == ["a", "b", "c"]), "{complete:?}");
+    assert!(
+        complete.iter().all(|nodes| *nodes == ["a", "b", "c"]),
+        "{complete:?}"
+    );
 }
 
 #[test]
 fn an_idempotency_key_holds_for_all_daemons() {
-    let place = place_with("pools: {p: {slots: 2}}\njobs:\n  - {name: job, pool: p, command: 'echo r >> FOLDER/ran'}\n");
+    let place = place_with(
+        "pools: {p: {slots: 2}}\njobs:\n  - {name: job, pool: p, command: 'echo r >> FOLDER/ran'}\n",
+    );
     let (a, b) = (named(&place, "a").start(), named(&place, "b").start());
     let headers = [("content-type", "application/json"), ("idempotency-key", "k1")];
-    let first = a.request("POST", "/jobs/job/start", &headers, b"{}").expect_status(202);
-    let again = b.request("POST", "/jobs/job/start", &headers, b"{}").expect_status(202);
+    let first = a
+        .request("POST", "/jobs/job/start", &headers, b"{}")
+        .expect_status(202);
+    let again = b
+        .request("POST", "/jobs/job/start", &headers, b"{}")
+        .expect_status(202);
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(again.text(), first.text());
     ended(&b, &run_id(&first.json()));
@@ -472,7 +504,10 @@ fn a_load_of_another_daemon_is_told_and_respected() {
     b.wait_log("configuration reloaded");
     a.wait_log("pool p: configuration differs from node b");
     let refused = a.post("/jobs/job/start", &json!({})).expect_status(409);
-    assert_eq!(refused.json()["error"], "pool p: configuration differs from node b");
+    assert_eq!(
+        refused.json()["error"],
+        "pool p: configuration differs from node b"
+    );
     ended(&b, &run_id(&start(&b, "job")));
     assert_eq!(lines(&place, "ran"), ["new"]);
     // The fires are those of the last load, by whoever has it.
@@ -483,7 +518,12 @@ fn a_load_of_another_daemon_is_told_and_respected() {
     let drift = &status["data"]["drift"];
     assert_eq!(drift["pools"][0]["name"], "p", "{status}");
     assert_eq!(drift["pools"][0]["node"], "b");
-    let jobs: Vec<&str> = drift["jobs"].as_array().unwrap().iter().filter_map(|job| job["name"].as_str()).collect();
+    let jobs: Vec<&str> = drift["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|job| job["name"].as_str())
+        .collect();
     assert_eq!(jobs, ["job", "tick"]);
     assert_eq!(slots(&a, "p")["differsFrom"], "b");
     let said = a.cli(&["status"]).stdout;
@@ -507,11 +547,17 @@ fn a_node_is_drained_and_undrained() {
     let (a, b) = (named(&place, "a").start(), named(&place, "b").start());
     let id = run_id(&start(&a, "job"));
     wait_lines(&place, "log", 1);
-    let drained = b.cli(&["node", "drain", "a", "--reason", "new disk"]);
+    let drained = b.cli(&["node", "drain", "a", "--no-wait", "--reason", "new disk"]);
     assert_eq!(drained.status, 0, "{drained:?}");
+    assert!(drained.stdout.contains("1 command still runs"), "{drained:?}");
     assert_eq!(states(&b)["a"], "draining", "its run goes on");
     let refused = a.post("/jobs/job/start", &json!({})).expect_status(409);
-    assert!(refused.json()["error"].as_str().unwrap().contains("node a is drained"));
+    assert!(
+        refused.json()["error"]
+            .as_str()
+            .unwrap()
+            .contains("node a is drained")
+    );
     let (ticks, each) = (lines(&place, "ticks").len(), lines(&place, "each").len());
     // One that was claimed before the drain may still be on its way.
     let later = wait_lines(&place, "ticks", ticks + 4);
@@ -534,7 +580,10 @@ fn a_node_is_drained_and_undrained() {
     assert_eq!(states(&b)["a"], "live");
     let each = lines(&place, "each").len();
     wait_until(Duration::from_secs(10), || {
-        lines(&place, "each")[each..].iter().any(|node| node == "a").then_some(())
+        lines(&place, "each")[each..]
+            .iter()
+            .any(|node| node == "a")
+            .then_some(())
     })
     .expect("it fires again");
 }

@@ -1,13 +1,14 @@
 //! What a daemon writes about itself, and what an operator tells it.
 
-use crate::store::rows::{NodeDrain, NodeRecord};
-use crate::store::tables::{NODE_DRAINS, NODES};
+use crate::store::rows::{NodeDrain, NodeRecord, Present};
+use crate::store::tables::{GONE_NODES, NODE_DRAINS, NODES};
 use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::names::NodeName;
 
 /// Writes the daemon's own row.
 pub fn introduce(tx: &mut Tx<'_>, name: &NodeName, record: &NodeRecord) -> Result<(), Abort> {
     tx.put(&NODES, &(name.clone(),), record)?;
+    tx.remove(&GONE_NODES, &(name.clone(),))?;
     tx.tell("node.changed", name, 0, None);
     Ok(())
 }
@@ -18,6 +19,41 @@ pub fn still_here(tx: &mut Tx<'_>, name: &NodeName) -> Result<(), Abort> {
     if let Some(record) = tx.get(&NODES, &key)? {
         let last_seen = tx.now().wall;
         tx.put(&NODES, &key, &NodeRecord { last_seen, ..record })?;
+    }
+    Ok(())
+}
+
+/// The daemons that the store knows; true for one that was noted as gone.
+pub fn known(rows: &mut impl Rows) -> Result<Vec<(NodeName, bool)>, StoreError> {
+    let mut found = Vec::new();
+    for each in rows.scan_each(&NODES, &(), None, usize::MAX)? {
+        if let Ok(((name,), _)) = each.row {
+            let is_gone = is_gone(rows, &name)?;
+            found.push((name, is_gone));
+        }
+    }
+    Ok(found)
+}
+
+/// True for a daemon that was noted as gone.
+pub fn is_gone(rows: &mut impl Rows, name: &NodeName) -> Result<bool, StoreError> {
+    rows.has(&GONE_NODES, &(name.clone(),))
+}
+
+/// Notes which daemons are gone and which are not; what is noted already writes nothing.
+pub fn note(tx: &mut Tx<'_>, found: &[(NodeName, bool)]) -> Result<(), Abort> {
+    for (name, gone) in found {
+        let key = (name.clone(),);
+        if tx.has(&GONE_NODES, &key)? == *gone {
+            continue;
+        }
+        if *gone {
+            tx.put(&GONE_NODES, &key, &Present)?;
+            tx.tell("node.gone", name, 0, None);
+        } else {
+            tx.remove(&GONE_NODES, &key)?;
+            tx.tell("node.changed", name, 0, None);
+        }
     }
     Ok(())
 }
