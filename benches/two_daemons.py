@@ -2,11 +2,13 @@
 """Daemons that share one state directory and its unbound entries. Prints one JSON document.
 
   two_daemons.py DUCTOR [--jobs 1000] [--slots 8] [--daemons 2] [--sleep 0] [--kill]
+  two_daemons.py DUCTOR --hand-over 100
 
 JOBS jobs with the same `@every` instant and one slot pool fire while the slot pool is paused; then it is resumed, and the
 time counts until the last one has ended. Each command writes a line, so that what ran is known without the store. `--kill`
 ends one daemon by SIGKILL when a third of the work is done: nothing may be lost, and the time until the first of its claims
-runs again is told.
+runs again is told. `--hand-over N` is another measurement: one slot, N entries bound to each of two daemons in turn; from the
+end of a command in one daemon to the begin of the next one's in the other.
 """
 
 import argparse
@@ -69,6 +71,30 @@ def lines(path):
         return []
 
 
+def hand_over(args, folder):
+    ran, config = os.path.join(folder, "ran"), os.path.join(folder, "ductor.yaml")
+    command = f"b=$(date +%s.%N); sleep 0.03; echo $DUCTOR_NODE $b $(date +%s.%N) >> {ran}"
+    with open(config, "w") as file:
+        file.write(f"pools: {{p: {{slots: 1, maxQueued: 10000}}}}\njobs:\n  - {{name: j, pool: p, command: '{command}'}}\n")
+    daemons = [Daemon(args.binary, folder, config, name) for name in "ab"]
+    daemons[0].ask("POST", "/pools/p/pause", {})
+    for _ in range(args.hand_over):
+        for daemon in daemons:
+            daemon.ask("POST", "/jobs/j/start", {})
+    daemons[0].ask("POST", "/pools/p/resume", {})
+    until(lambda: len(lines(ran)) >= 2 * args.hand_over, 300, "all have run", 0.05)
+    done = sorted(lines(ran), key=lambda line: float(line[1]))
+    waits = [1000 * (float(after[1]) - float(before[2])) for before, after in zip(done, done[1:]) if before[0] != after[0]]
+    own = [1000 * (float(after[1]) - float(before[2])) for before, after in zip(done, done[1:]) if before[0] == after[0]]
+    waits.sort()
+    for daemon in daemons:
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.wait()
+    print(json.dumps({"bench": "hand_over", "hand_overs": len(waits), "own": len(own),
+                      "p50_ms": round(waits[len(waits) // 2], 1), "p99_ms": round(waits[int(len(waits) * 0.99) - 1], 1),
+                      "max_ms": round(waits[-1], 1), "folder": folder}))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
@@ -78,8 +104,11 @@ def main():
     parser.add_argument("--sleep", type=float, default=0)
     parser.add_argument("--every", type=int, default=60)
     parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--hand-over", type=int, default=0)
     args = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="ductor-two-")
+    if args.hand_over:
+        return hand_over(args, folder)
     ran, config = os.path.join(folder, "ran"), os.path.join(folder, "ductor.yaml")
     nap = f"; sleep {args.sleep}" if args.sleep else ""
     # The instant costs a process, so it is written only where it is asked for.
@@ -144,6 +173,7 @@ def main():
     result["store"] = [line for line in doctor.stdout.splitlines() if " store:" in line]
     result["folder"] = folder
     print(json.dumps(result))
+    return None
 
 
 main()

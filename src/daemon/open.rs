@@ -117,12 +117,7 @@ impl Daemon {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
-        let locks_trusted = directory.locks_are_trustworthy(&faults, Some(&own_exe()));
-        if !locks_trusted {
-            tracing::error!(
-                "exclusive locks do not exclude in this state directory; slot pools admit nothing"
-            );
-        }
+        let locks_trusted = trust_locks(&directory, &faults);
         let store = open_store(&config, &directory, &clock, faults)?;
         let place = identity::place()?;
         let generated = configured.is_none();
@@ -175,6 +170,22 @@ impl Daemon {
         drop(self.node_lock);
         closed
     }
+}
+
+/// Whether the locks of the state directory exclude, on this machine and on others; says so if not.
+fn trust_locks(directory: &StateDirectory, faults: &Faults) -> bool {
+    // A mount table that cannot be read is no reason for distrust; the probe is the real test on this machine.
+    if let Ok(Some(option)) = crate::os::disk::keeps_locks_local(directory.root()) {
+        tracing::error!(
+            "the state directory is on a mount that keeps locks local (`{option}`); slot pools admit nothing"
+        );
+        return false;
+    }
+    let excludes = directory.locks_are_trustworthy(faults, Some(&own_exe()));
+    if !excludes {
+        tracing::error!("exclusive locks do not exclude in this state directory; slot pools admit nothing");
+    }
+    excludes
 }
 
 fn open_store(

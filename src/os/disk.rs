@@ -1,7 +1,7 @@
 //! The file system a path lives on: room left, and whether it is one that other machines see too.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::statfs;
 
@@ -99,6 +99,58 @@ impl FileSystem {
     }
 }
 
+/// The option by which the mount that holds `path` keeps file locks on this machine, if it does: other machines do not see
+/// them then. Sources: nfs(5), mount.cifs(8), proc_pid_mountinfo(5).
+pub fn keeps_locks_local(path: &Path) -> io::Result<Option<String>> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+    Ok(local_lock_option(&mounts, &path.canonicalize()?))
+}
+
+fn local_lock_option(mounts: &str, path: &Path) -> Option<String> {
+    // Of mounts on one place the last line is the one on top.
+    let (_, options) = mounts
+        .lines()
+        .filter_map(mount_of)
+        .filter(|(place, _)| path.starts_with(place))
+        .max_by_key(|(place, _)| place.components().count())?;
+    let local = |option: &&str| match option.split_once('=') {
+        None => matches!(*option, "nolock" | "nobrl"),
+        Some((name, value)) => name == "local_lock" && value != "none",
+    };
+    options.split(',').find(local).map(str::to_owned)
+}
+
+/// Where one line of `mountinfo` is mounted, and its options: those of the mount and those of the file system.
+fn mount_of(line: &str) -> Option<(PathBuf, String)> {
+    let (mount, system) = line.split_once(" - ")?;
+    let mut fields = mount.split(' ').skip(4);
+    let (place, options) = (fields.next()?, fields.next()?);
+    let of_system = system.split(' ').nth(2).unwrap_or("");
+    Some((PathBuf::from(unescaped(place)), format!("{options},{of_system}")))
+}
+
+/// Spaces and the like stand in `mountinfo` as a backslash and three octal digits.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut whole = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        let code = part
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => {
+                whole.push(char::from(code));
+                whole.push_str(&part[3..]);
+            }
+            None => {
+                whole.push('\\');
+                whole.push_str(part);
+            }
+        }
+    }
+    whole
+}
+
 /// `f_type` is a signed word of the platform; its low 32 bits are the number.
 fn magic(word: impl TryInto<i64>) -> u32 {
     let word = word.try_into().unwrap_or(0);
@@ -131,6 +183,32 @@ mod tests {
         check(0x6969, Reach::Network, "nfs");
         check(FUSE, Reach::Unsure, "fuse");
         check(0x1234, Reach::Local, "0x1234");
+    }
+
+    #[test]
+    fn a_mount_that_keeps_locks_local_is_known_by_its_options() {
+        let mounts = "\
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/root rw,errors=remount-ro
+40 21 0:45 / /srv/a\\040b rw,relatime shared:2 - nfs4 host:/x rw,vers=4.2,local_lock=none,addr=10.0.0.1
+41 21 0:46 / /srv/old rw,relatime - nfs host:/y rw,vers=3,nolock,local_lock=all
+42 41 0:47 / /srv/old/win rw,nobrl - cifs //host/z rw
+43 21 0:48 / /srv/half rw - nfs host:/h rw,vers=3,local_lock=flock
+";
+        let check = |path: &str, option: Option<&str>| {
+            assert_eq!(
+                local_lock_option(mounts, Path::new(path)).as_deref(),
+                option,
+                "{path}"
+            );
+        };
+        check("/var/lib", None);
+        check("/srv/a b/state", None);
+        check("/srv/old/state", Some("nolock"));
+        check("/srv/older", None);
+        check("/srv/old/win/state", Some("nobrl"));
+        check("/srv/half", Some("local_lock=flock"));
+        assert_eq!(unescaped("a\\134b\\"), "a\\b\\");
+        assert_eq!(keeps_locks_local(Path::new("/")).unwrap(), None);
     }
 
     #[test]
