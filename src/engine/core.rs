@@ -1,7 +1,7 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ pub struct Engine {
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
     pub warm: WarmShims,
+    /// How many other daemons work here.
+    pub peers: Peers,
     /// Where the configuration of this daemon is not the one that was loaded last.
     pub drift: Drifted,
     stopping: Arc<watch::Sender<bool>>,
@@ -98,6 +100,7 @@ impl Engine {
             deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
+            peers: Peers::default(),
             drift: Drifted::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
@@ -167,6 +170,24 @@ impl Engine {
             .wait_for(|stopping| *stopping)
             .await
             .ok();
+    }
+}
+
+/// How many other daemons live and are not drained, as the last look around has found.
+#[derive(Debug, Clone, Default)]
+pub struct Peers {
+    working: Arc<AtomicU32>,
+}
+
+impl Peers {
+    /// The number.
+    pub fn working(&self) -> u32 {
+        self.working.load(Ordering::Relaxed)
+    }
+
+    /// Another look has found so many.
+    pub fn found(&self, number: u32) {
+        self.working.store(number, Ordering::Relaxed);
     }
 }
 

@@ -114,13 +114,18 @@ impl Others {
         self.looked_around = Some(now);
         let engine = self.engine.clone();
         let changed = self.engine.read(move |tx| {
-            let mut changed = Vec::new();
+            let (mut changed, mut working) = (Vec::new(), 0);
             for (name, was_gone) in nodes::known(tx)? {
-                let is_gone = name != engine.node && engine.directory.is_node_free(&name);
+                let is_own = name == engine.node;
+                let is_gone = !is_own && engine.directory.is_node_free(&name);
+                if !is_own && !is_gone && nodes::drain_of(tx, &name)?.is_none() {
+                    working += 1;
+                }
                 if is_gone != was_gone {
                     changed.push((name, is_gone));
                 }
             }
+            engine.peers.found(working);
             Ok(changed)
         });
         let changed = changed.await?;

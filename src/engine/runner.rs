@@ -46,6 +46,7 @@ impl Quick {
             place: engine.place.clone(),
             processes: shims.iter().map(process_of).collect(),
             rules,
+            leave_to: engine.peers.working(),
         };
         let book = engine.book();
         (

@@ -264,6 +264,7 @@ impl Face {
             place: self.app.engine.place.clone(),
             processes,
             rules: Rules::plain(),
+            leave_to: 0,
         };
         let book = self.app.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass)).await.claimed

@@ -22,6 +22,8 @@ pub const PEER_LIST_MS: u64 = 1_000;
 pub const PEER_WORDS_MAX: usize = 256;
 /// How long a daemon that starts waits until the others let it in.
 pub const JOINING_MS: u64 = 15_000;
+/// A daemon that holds more than its share of a slot pool leaves what anybody may claim to the others for this long.
+pub const YIELD_MS: u64 = 25;
 /// Commits of other daemons wake the loops at most this often.
 pub const FOREIGN_WAKE_MS: u64 = 5;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.

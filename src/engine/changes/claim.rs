@@ -44,6 +44,8 @@ pub struct Pass {
     pub processes: Vec<ProcessRef>,
     /// From SIGTERM to SIGKILL of each job is read from its definition; this rule is about expiry.
     pub rules: maintain::Rules,
+    /// To so many other daemons it leaves what would take it over its share of a slot pool; 0: it takes all it can.
+    pub leave_to: u32,
 }
 
 /// One claim that a pass has made.
@@ -78,6 +80,8 @@ pub struct Passed {
     pub unreadable: Vec<(SlotPoolName, StoreError)>,
     /// It stopped at a limit: pass again at once.
     pub more: bool,
+    /// It left something to the others: pass again when they had the time to take it.
+    pub left: bool,
 }
 
 /// What could not be read: each slot pool once, with its first cause.
@@ -342,6 +346,10 @@ fn serve(
                 return Ok(());
             }
             HeadVerdict::Wait(_) => return Ok(()),
+            HeadVerdict::Claim if is_left_to_others(tx, book, pass, &entry)? => {
+                done.left = true;
+                return Ok(());
+            }
             HeadVerdict::Claim => {
                 let Some(process) = free.pop() else {
                     done.more = true;
@@ -354,6 +362,25 @@ fn serve(
     }
     done.more = true;
     Ok(())
+}
+
+/// True for an entry that others may claim too and with which this daemon would hold more than its share of the slots. What
+/// ends here could otherwise always begin here again, and the others would have nothing.
+fn is_left_to_others(
+    rows: &mut impl Rows,
+    book: &Book,
+    pass: &Pass,
+    entry: &SlotEntry,
+) -> Result<bool, StoreError> {
+    if pass.leave_to == 0 || entry.node.is_some() {
+        return Ok(false);
+    }
+    let running = entries::running(rows, &entry.slot_pool)?;
+    let own = running.iter().filter(|(_, row)| row.node == book.node);
+    let held: u32 = own.map(|(_, row)| row.slots).sum();
+    let state = head::slot_pool(rows, &entry.slot_pool)?;
+    let stored = head::stored_slots(state.as_ref(), book, &entry.slot_pool);
+    Ok(held > 0 && held + entry.slots > stored.div_ceil(pass.leave_to + 1))
 }
 
 fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {

@@ -10,7 +10,7 @@ use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::blocked::BlockedHeads;
-use crate::engine::changes::claim::Claimed;
+use crate::engine::changes::claim::{self, Claimed};
 use crate::engine::changes::start::{Start, Started};
 use crate::engine::changes::{cancel, deliver, nodes, retry};
 use crate::engine::effects::Courier;
@@ -402,4 +402,33 @@ fn late_and_never_ran_alert_over_two_daemons() {
         "the old limit is passed, and is nobody's any more"
     );
     assert_eq!(told(), 1);
+}
+
+#[test]
+fn what_would_be_over_its_share_is_left_to_the_others() {
+    let rig = Rig::new(&[slot_pool("p", 4)], &[job("a").on("p")]);
+    for _ in 0..4 {
+        rig.start_unbound("a");
+    }
+    let claims = |leave_to: u32| {
+        let pass = claim::Pass {
+            place: rig.engine.place.clone(),
+            processes: (0..8).map(|_| rig.process()).collect(),
+            rules: super::stage::plain(),
+            leave_to,
+        };
+        let book = rig.engine.book();
+        rig.change(move |tx| claim::pass(tx, &book, &pass))
+    };
+    let first = claims(1);
+    assert_eq!((first.claimed.len(), first.left), (2, true), "its half");
+    let again = claims(1);
+    assert_eq!((again.claimed.len(), again.left), (0, true));
+    // What only this daemon may claim is nobody else's share.
+    rig.complete(&first.claimed[0], Outcome::Succeeded);
+    let rest = claims(0);
+    assert_eq!((rest.claimed.len(), rest.left), (2, false), "nobody has taken it");
+    rig.start("a");
+    let own = claims(1);
+    assert_eq!((own.claimed.len(), own.left), (1, false));
 }

@@ -339,6 +339,7 @@ impl Daemon {
             place: self.engine.place.clone(),
             processes,
             rules,
+            leave_to: 0,
         };
         let book = self.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass))
