@@ -11,7 +11,9 @@ use clap::{Args, Parser, Subcommand};
 
 use super::caller::Caller;
 use super::failure::Failure;
-use super::{check, completions, configure, doctor, init, jobs, nodes, runs, schedules, slots, status};
+use super::{
+    backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules, slots, status,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,6 +145,10 @@ pub(super) enum Command {
     Init(init::InitArguments),
     /// Look for trouble: disk, clock, locks, rights, port, store. Works without a daemon.
     Doctor(doctor::DoctorArguments),
+    /// Copy the store to one file, while the daemon works or without one.
+    Backup(backup::BackupArguments),
+    /// Make a state directory of a backup, or check one.
+    Restore(restore::RestoreArguments),
     /// The script that completes commands and flags in a shell.
     Completions(completions::CompletionsArguments),
 }

@@ -1,11 +1,11 @@
 //! `ductor doctor`: looks for trouble on this machine, one line each with a remedy. Makes nothing, changes nothing.
 //!
-//! The store is checked from its files, so its daemon must not run; opening them repairs what a kill left, as a start
-//! would. A directory without a store stays one.
+//! The store is checked by the daemon that has it, else from its files; opening them repairs what a kill left, as a start
+//! would. A directory without a store stays one. What is looked at beside the store is in `machine`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::MetadataExt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -16,16 +16,17 @@ use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
+use super::machine::{self, bytes};
 use super::show::{Show, write_stderr};
 use crate::config::Config;
-use crate::os::disk::{FileSystem, Reach};
-use crate::os::failpoint::Faults;
-use crate::os::user;
-use crate::store::coordination::StateDirectory;
+use crate::store::coordination::{StateDirectory, UNFINISHED_NAME};
+use crate::store::migrate::FORMAT;
 use crate::store::{StoreError, check};
 
-/// A clock before this is not set (2024-01-01).
-const CLOCK_MIN_MS: i64 = 1_704_067_200_000;
+/// How long the check of a whole store may take.
+const ANSWER: Duration = Duration::from_secs(40);
+/// How long somebody at the port has to say who he is.
+const GLANCE: Duration = Duration::from_secs(3);
 
 /// Arguments of `doctor`.
 #[derive(Debug, Clone, Args)]
@@ -43,7 +44,7 @@ pub(super) struct DoctorArguments {
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     Ok,
     Note,
     Bad,
@@ -51,13 +52,17 @@ enum Verdict {
 
 /// One line.
 #[derive(Debug, Clone)]
-struct Line {
-    what: &'static str,
-    verdict: Verdict,
-    text: String,
+pub(super) struct Line {
+    /// What was looked at.
+    pub(super) what: &'static str,
+    /// How bad it is.
+    pub(super) verdict: Verdict,
+    /// What was seen, and what to do.
+    pub(super) text: String,
 }
 
-fn line(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Line {
+/// One line.
+pub(super) fn line(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Line {
     Line {
         what,
         verdict,
@@ -74,7 +79,7 @@ fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
     let server = global
         .server_given()
         .unwrap_or_else(|| address_of(config.server.listen));
-    let answer = ask(&server, global);
+    let answer = ask(&server, global, &["api", "store", "check"], ANSWER);
     let Some(answer) = answer else {
         return vec![line("store", Verdict::Bad, HELD)];
     };
@@ -93,7 +98,7 @@ fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
 }
 
 /// Where a daemon that listens there is reached from this machine.
-fn address_of(listen: SocketAddr) -> String {
+pub(super) fn address_of(listen: SocketAddr) -> String {
     let mut at = listen;
     match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => at.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -109,16 +114,41 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{end}")
 }
 
-fn ask(server: &str, global: &Global) -> Option<Value> {
+fn ask(server: &str, global: &Global, path: &[&str], patience: Duration) -> Option<Value> {
     let client = Client::new(server, &global.caller().ok()?).ok()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .ok()?;
-    let body = runtime
-        .block_on(client.get(&["api", "store", "check"], &[]))
-        .ok()?;
-    Some(body.value)
+    let asked = async { tokio::time::timeout(patience, client.get(path, &[])).await };
+    Some(runtime.block_on(asked).ok()?.ok()?.value)
+}
+
+/// The port is free, or the daemon of this very directory has it.
+fn port(global: &Global, config: &Config) -> Line {
+    let listen = config.server.listen;
+    let in_use = match machine::port(listen) {
+        Ok(line) => return line,
+        Err(in_use) => in_use,
+    };
+    let answer = ask(&address_of(listen), global, &["api", "status"], GLANCE);
+    let node = answer.and_then(|answer| fields::text(fields::data(&answer), &["node"]));
+    let holders = StateDirectory::existing(&config.state.path).map(|directory| directory.holders());
+    match node {
+        Some(node) if holders.is_some_and(|all| all.iter().any(|(name, _)| *name == node)) => line(
+            "port",
+            Verdict::Ok,
+            format!("{listen} is where your daemon listens (node {node})"),
+        ),
+        Some(node) => line(
+            "port",
+            Verdict::Note,
+            format!(
+                "{listen} is in use by another ductor (node {node}); choose another port with `server.listen`"
+            ),
+        ),
+        None => in_use,
+    }
 }
 
 /// Looks, tells, and says 1 when something is bad.
@@ -141,12 +171,13 @@ pub(super) fn doctor(arguments: &DoctorArguments, global: &Global, show: &Show) 
             Verdict::Ok,
             format!("{}: {counts}", loaded.path.display()),
         ),
-        clock(show),
-        rights(root),
-        disk(config),
-        port(config.server.listen),
+        machine::clock(show),
+        machine::zones(config),
+        machine::rights(root),
+        machine::disk(config),
+        port(global, config),
     ];
-    lines.extend(locks(root));
+    lines.extend(machine::locks(root));
     let mut of_store = store(root, arguments.store);
     if of_store.iter().any(|line| line.text == HELD) {
         of_store = ask_the_holder(global, config);
@@ -190,145 +221,12 @@ fn tell_json(lines: &[Line], show: &Show) -> Result<(), Failure> {
     show.json_line(&json!(list))
 }
 
-fn clock(show: &Show) -> Line {
-    let now = show.now();
-    let text = format!(
-        "{}; schedules without a `timezone` are in UTC",
-        show.face().instant(now)
-    );
-    if now.0 < CLOCK_MIN_MS {
-        return line(
-            "clock",
-            Verdict::Bad,
-            format!("{text}; this clock is not set, start a time service"),
-        );
-    }
-    line("clock", Verdict::Ok, text)
-}
-
-fn rights(root: &Path) -> Line {
-    let shown = root.display();
-    let metadata = match std::fs::metadata(root) {
-        Ok(metadata) if metadata.is_dir() => metadata,
-        Ok(_) => {
-            return line(
-                "rights",
-                Verdict::Bad,
-                format!("{shown} is no directory; choose another `state.path`"),
-            );
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return line(
-                "rights",
-                Verdict::Ok,
-                format!("{shown} does not exist yet; `ductor serve` makes it"),
-            );
-        }
-        Err(error) => return line("rights", Verdict::Bad, format!("{shown}: {error}")),
-    };
-    let mode = metadata.mode() & 0o7777;
-    let own = user::own_uid();
-    if metadata.uid() != own && !user::is_root() {
-        let text = format!(
-            "{shown} belongs to user {} and you are {own}; run as that user, or chown it",
-            metadata.uid()
-        );
-        return line("rights", Verdict::Note, text);
-    }
-    if mode & 0o002 != 0 {
-        let text = format!("{shown} (mode {mode:03o}) can be written by everybody; chmod o-w it");
-        return line("rights", Verdict::Bad, text);
-    }
-    line(
-        "rights",
-        Verdict::Ok,
-        format!("{shown} (mode {mode:03o}) is yours"),
-    )
-}
-
-/// The nearest directory that exists.
-fn existing(root: &Path) -> &Path {
-    root.ancestors()
-        .find(|path| path.is_dir())
-        .unwrap_or_else(|| Path::new("."))
-}
-
-fn disk(config: &Config) -> Line {
-    let system = match FileSystem::of(existing(&config.state.path)) {
-        Ok(system) => system,
-        Err(error) => return line("disk", Verdict::Bad, format!("cannot be looked at: {error}")),
-    };
-    let text = format!(
-        "{} free of {} ({})",
-        bytes(system.free_bytes),
-        bytes(system.total_bytes),
-        system.type_name()
-    );
-    let low = config.state.low_disk_bytes;
-    if system.free_bytes < low {
-        let text = format!(
-            "{text}; below {} the daemon says that it is not ready: free some, or lower `state.lowDiskBytes`",
-            bytes(low)
-        );
-        return line("disk", Verdict::Note, text);
-    }
-    match system.reach() {
-        Reach::Network if !config.state.network => {
-            let text = format!(
-                "{text}: a network file system; use a local disk, or set `state.network: true` if its locks are reliable"
-            );
-            line("disk", Verdict::Bad, text)
-        }
-        Reach::Local | Reach::Network | Reach::Unsure => line("disk", Verdict::Ok, text),
-    }
-}
-
-fn bytes(count: u64) -> String {
-    let units = [
-        (1_u64 << 40, "TiB"),
-        (1 << 30, "GiB"),
-        (1 << 20, "MiB"),
-        (1 << 10, "KiB"),
-    ];
-    for (size, unit) in units {
-        if count >= size {
-            return format!("{}.{} {unit}", count / size, count % size * 10 / size);
-        }
-    }
-    format!("{count} B")
-}
-
-fn port(listen: SocketAddr) -> Line {
-    match TcpListener::bind(listen) {
-        Ok(_) => line("port", Verdict::Ok, format!("{listen} is free")),
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            let text =
-                format!("{listen} is in use; if not by your own daemon, choose another with `server.listen`");
-            line("port", Verdict::Note, text)
-        }
-        Err(error) => line(
-            "port",
-            Verdict::Bad,
-            format!("{listen}: {error}; choose another with `server.listen`"),
-        ),
-    }
-}
-
-/// Tried only where a daemon has been: the trial writes a file.
-fn locks(root: &Path) -> Option<Line> {
-    let directory = StateDirectory::existing(root)?;
-    let trusted = directory.locks_are_trustworthy(&Faults::default(), None);
-    Some(if trusted {
-        line("locks", Verdict::Ok, "an exclusive lock excludes")
-    } else {
-        let text = "exclusive locks do not exclude here (or the directory cannot be written): slot pools admit \
-                    nothing; use a local disk";
-        line("locks", Verdict::Bad, text)
-    })
-}
-
 fn store(root: &Path, thorough: bool) -> Vec<Line> {
     let one = |verdict, text: String| vec![line("store", verdict, text)];
+    if root.join(UNFINISHED_NAME).exists() {
+        let text = "a restore did not finish here; empty the state directory and restore again";
+        return one(Verdict::Bad, text.to_owned());
+    }
     let file = root.join("ductor.redb");
     let size = match std::fs::metadata(&file) {
         Ok(metadata) => bytes(metadata.len()),
@@ -340,6 +238,22 @@ fn store(root: &Path, thorough: bool) -> Vec<Line> {
         }
         Err(error) => return one(Verdict::Bad, format!("{}: {error}", file.display())),
     };
+    let directory = StateDirectory::existing(root).map(|directory| directory.format());
+    match directory {
+        Some(Ok(Some(found))) if found > FORMAT => {
+            let text =
+                format!("it has format {found}; this ductor reads up to {FORMAT}: use the newer version");
+            return one(Verdict::Bad, text);
+        }
+        Some(Ok(Some(found))) if found < FORMAT => {
+            let text = format!(
+                "{size} of format {found}; the next start keeps a copy of it and brings it to {FORMAT}"
+            );
+            return one(Verdict::Note, text);
+        }
+        Some(Err(error)) => return one(Verdict::Bad, format!("{error}; put the number back")),
+        Some(Ok(_)) | None => {}
+    }
     if !thorough {
         return one(
             Verdict::Ok,
@@ -368,6 +282,7 @@ fn store(root: &Path, thorough: bool) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::TcpListener;
     use std::sync::Arc;
 
     use super::*;
@@ -421,9 +336,8 @@ mod tests {
         let lines = store(folder.path(), true);
         assert_eq!(lines[0].verdict, Verdict::Ok);
         assert!(lines[0].text.starts_with("there is none yet"), "{lines:?}");
-        assert!(locks(folder.path()).is_none());
+        assert!(machine::locks(folder.path()).is_none());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert_eq!(rights(&folder.path().join("no/where")).verdict, Verdict::Ok);
     }
 
     #[test]
@@ -440,19 +354,54 @@ mod tests {
     }
 
     #[test]
+    fn the_port_of_the_own_daemon_is_no_trouble() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::prepare(folder.path(), true).unwrap();
+        std::fs::write(directory.store_file(), "").unwrap();
+        let _lock = directory
+            .try_lock_node(&crate::words::names::NodeName::new("n-a").unwrap())
+            .unwrap();
+        let mut config = Config::default();
+        config.state.path = folder.path().to_path_buf();
+        let mut said = |body| {
+            let listen = answering(body).trim_start_matches("http://").parse().unwrap();
+            config.server.listen = listen;
+            port(&Global::of_server("http://127.0.0.1:1"), &config)
+        };
+        let own = said(r#"{"data":{"node":"n-a"}}"#);
+        assert_eq!(own.verdict, Verdict::Ok, "{own:?}");
+        let other = said(r#"{"data":{"node":"n-b"}}"#);
+        assert!(other.text.contains("another ductor (node n-b)"), "{other:?}");
+        let stranger = said("{}");
+        assert!(stranger.text.contains("is in use"), "{stranger:?}");
+        assert_eq!((other.verdict, stranger.verdict), (Verdict::Note, Verdict::Note));
+    }
+
+    #[test]
+    fn a_store_of_another_format_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(StoreOptions::in_directory(folder.path()), Arc::new(SystemClock)).unwrap());
+        let check = |format: &str, verdict, words: &str| {
+            std::fs::write(folder.path().join("format"), format).unwrap();
+            for thorough in [false, true] {
+                let line = store(folder.path(), thorough).remove(0);
+                assert_eq!(line.verdict, verdict, "{line:?}");
+                assert!(line.text.contains(words), "{line:?}");
+            }
+        };
+        check("99\n", Verdict::Bad, "has format 99; this ductor reads up to");
+        check("1\n", Verdict::Note, "of format 1; the next start keeps a copy");
+        check("rubbish", Verdict::Bad, "does not hold a number");
+        std::fs::write(folder.path().join(UNFINISHED_NAME), "").unwrap();
+        check("3\n", Verdict::Bad, "a restore did not finish here");
+    }
+
+    #[test]
     fn what_is_no_store_is_told() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("ductor.redb"), "rubbish").unwrap();
         let lines = store(folder.path(), true);
         assert_eq!(lines[0].verdict, Verdict::Bad, "{lines:?}");
         assert!(lines[0].text.starts_with("it cannot be read"), "{lines:?}");
-    }
-
-    #[test]
-    fn sizes_are_written_for_people() {
-        let table = [(12, "12 B"), (1_536, "1.5 KiB"), (5 << 30, "5.0 GiB")];
-        for (count, text) in table {
-            assert_eq!(bytes(count), text);
-        }
     }
 }

@@ -5,10 +5,11 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them.
-//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor`, `check`, `init`, `completions`, the preview of an expression
+//! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
 
 mod args;
+mod backup;
 mod caller;
 mod check;
 mod client;
@@ -26,9 +27,11 @@ mod foreground;
 mod init;
 mod jobs;
 mod log_text;
+mod machine;
 mod nodes;
 mod paragraph;
 mod pauses;
+mod restore;
 mod run;
 mod run_again;
 mod run_bulk;

@@ -14,8 +14,8 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    check, completions, configure, doctor, foreground, init, jobs, nodes, runs, schedules, serve, slots,
-    status,
+    backup, check, completions, configure, doctor, foreground, init, jobs, nodes, restore, runs, schedules,
+    serve, slots, status,
 };
 
 /// Runs the command line of this process.
@@ -47,6 +47,10 @@ pub fn run() -> ExitCode {
         Command::Job(jobs::JobCommand::Run(arguments)) => with_runtime(&global, |runtime, show| {
             runtime.block_on(foreground::run(&arguments, global.timeout, show))
         }),
+        Command::Backup(arguments) => {
+            ended(&global, backup::backup(&arguments, &global, &Show::new(&global)))
+        }
+        Command::Restore(arguments) => ended(&global, restore::restore(&arguments, &Show::new(&global))),
         Command::Init(arguments) => ended(&global, init::init(&arguments, &Show::new(&global))),
         Command::Completions(arguments) => ended(&global, completions::completions(&arguments)),
         Command::Schedule(command) if !command.needs_a_daemon() => ended(
@@ -130,6 +134,8 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         | Command::Check(_)
         | Command::Init(_)
         | Command::Doctor(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Completions(_) => Err(Failure::Usage("this command needs no daemon".to_owned())),
     }
 }

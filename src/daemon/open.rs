@@ -12,6 +12,7 @@ use crate::engine::core::{Engine, EngineParts};
 use crate::engine::hunt::Hunter;
 use crate::os::failpoint::Faults;
 use crate::store::coordination::{DirectoryError, HeldLock, StateDirectory, is_kept_alone};
+use crate::store::migrate;
 use crate::store::{ChangeError, Store, StoreError, StoreMode, StoreOptions};
 use crate::words::limits;
 use crate::words::names::NodeName;
@@ -96,7 +97,7 @@ pub struct Daemon {
     pub engine: Engine,
     /// Held for life.
     node_lock: HeldLock,
-    format_lock: Option<HeldLock>,
+    format_lock: HeldLock,
 }
 
 impl Daemon {
@@ -109,12 +110,9 @@ impl Daemon {
             None => None,
         };
         let format_lock = directory.lock_format()?;
-        if format_lock.is_none() {
-            return Err(OpenError::Other(format!(
-                "state directory {} is being migrated, compacted or restored; try again when that is done",
-                path.display()
-            )));
-        }
+        let Some(format_lock) = format_lock else {
+            return Err(OpenError::Other(format_taken(&directory, &path)));
+        };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let faults = Faults::default();
         let locks_trusted = trust_locks(&directory, &faults);
@@ -128,6 +126,7 @@ impl Daemon {
         node_lock.write_holder(crate::os::proc::own_pid(), mode_word(config.state.mode))?;
         store.listen(node.as_str())?;
         directory.write_format()?;
+        format_lock.share()?;
         let record = identity::record_of(&place, generated, clock.now());
         let name = node.clone();
         store
@@ -209,7 +208,12 @@ fn open_store(
     };
     let holder = || holder_words(&directory.holders(), config.node.name.as_deref());
     let path = || config.state.path.display().to_string();
-    match Store::open(options, Arc::clone(clock)) {
+    let migrated = if directory.is_older() {
+        migrate::migrate_files(directory, clock.now())
+    } else {
+        Ok(())
+    };
+    match migrated.and_then(|()| Store::open(options, Arc::clone(clock))) {
         Ok(store) => Ok(store),
         Err(StoreError::InUse) if config.state.mode == StateMode::Exclusive => {
             Err(OpenError::DirectoryTaken {
@@ -232,6 +236,18 @@ fn open_store(
             cause,
         }),
     }
+}
+
+/// Somebody has the lock that this start needs.
+fn format_taken(directory: &StateDirectory, path: &std::path::Path) -> String {
+    let path = path.display();
+    if directory.is_older() && !directory.holders().is_empty() {
+        return format!(
+            "state directory {path} is in use by a daemon of an older version; end it first: this one brings the store to \
+             its own format"
+        );
+    }
+    format!("state directory {path} is being migrated, compacted or restored; try again when that is done")
 }
 
 fn mode_word(mode: StateMode) -> &'static str {

@@ -168,7 +168,7 @@ impl Hunter {
             }
             let orphan =
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
-            if orphan && self.is_still_orphan(found).await? {
+            if orphan && (self.is_elsewhere(found) || self.is_still_orphan(found).await?) {
                 self.settle_all(vec![found.clone()]).await?;
             } else if !self.runs_here(found) && self.has_lapsed(found) {
                 self.put_back(found, reason::LEASE_LAPSED, false).await?;
@@ -222,6 +222,11 @@ impl Hunter {
         sighting.has_lapsed(now.boot)
     }
 
+    /// True when its process cannot be seen from here: it is not a claim that a task of this daemon has just made.
+    fn is_elsewhere(&self, found: &Found) -> bool {
+        !crash::can_see(&found.live.claim.place, &self.engine.place)
+    }
+
     /// Without a lease, a dead daemon's claim whose process cannot be seen from here ends when the daemon has not been seen
     /// for as long as a lease would have held.
     fn is_over_unseen(&mut self, found: &Found) -> bool {
@@ -229,8 +234,12 @@ impl Hunter {
             return self.has_lapsed(found);
         }
         let (fence, now) = (found.live.claim.fence, self.engine.now().boot);
-        // A wall clock of another machine says nothing about time, only whether it moves.
-        let seen = found.last_seen.map_or(0, |at| at.0.unsigned_abs());
+        // A wall clock of another machine says nothing about time, only whether it moves. What moves under this daemon's own
+        // name is this daemon's doing: it has the name's lock, so the holder of the claim is gone.
+        let others = found
+            .last_seen
+            .filter(|_| found.live.claim.node != self.engine.node);
+        let seen = others.map_or(0, |at| at.0.unsigned_abs());
         let before = self.sightings.get(&fence).copied();
         let sighting = Sighting::look(before, fence, seen, now);
         self.sightings.insert(fence, sighting);
@@ -254,7 +263,9 @@ impl Hunter {
                 self.put_back(found, reason::DAEMON_DIED, true).await
             }
             CrashVerdict::WaitForLease if self.is_over_unseen(found) => {
-                self.put_back(found, reason::LEASE_LAPSED, true).await
+                // No daemon died with what came out of a backup.
+                let died = !found.live.claim.place.is_of_a_backup();
+                self.put_back(found, reason::LEASE_LAPSED, died).await
             }
             CrashVerdict::WaitForLease | CrashVerdict::EndThenPutBack => Ok(false),
         }

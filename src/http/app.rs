@@ -15,6 +15,7 @@ use super::status;
 use crate::config::Config;
 use crate::daemon::{Pulse, Reloader};
 use crate::dashboard::WebFiles;
+use crate::engine::backups::Backups;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
 use crate::words::time::Millis;
@@ -37,6 +38,7 @@ pub struct App {
     pub(super) health: Health,
     pub(super) heads: HeadMemory,
     pub(super) endings: Endings,
+    pub(super) backups: Backups,
     pub(super) streams: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
     pub(super) started_at: Millis,
@@ -58,6 +60,7 @@ impl App {
             health: Health::default(),
             heads: HeadMemory::default(),
             endings: Endings::default(),
+            backups: Backups::default(),
             streams: Arc::default(),
             in_flight: InFlight::default(),
             started_at: engine.now().wall,

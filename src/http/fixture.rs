@@ -231,6 +231,14 @@ impl Face {
             .await
     }
 
+    /// Makes a backup in a folder of its own, which is gone afterwards.
+    pub(super) async fn backup(&self) -> Answer {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("backup").display().to_string();
+        let body = serde_json::json!({"path": path}).to_string();
+        self.post_json("/api/backups", &body).await
+    }
+
     /// A change that must succeed.
     pub(super) async fn change<T, F>(&self, change: F) -> T
     where

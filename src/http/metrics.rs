@@ -19,6 +19,7 @@ use super::app::{App, VERSION};
 use super::error::Problem;
 use super::{health, nodes};
 use crate::domain::report::ReportTarget;
+use crate::engine::backups;
 use crate::engine::book::Book;
 use crate::engine::changes::{head, late};
 use crate::engine::metrics::{
@@ -88,6 +89,7 @@ struct Seen {
     successes: BTreeMap<String, i64>,
     /// Jobs with limits, and whether one is passed.
     overdue: BTreeMap<String, bool>,
+    last_backup: Option<Millis>,
     /// By kind: reports that wait, and dead letters.
     effects: Vec<(&'static str, u64, u64)>,
 }
@@ -147,6 +149,7 @@ fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<See
         .raw_scan(ACTIVE_RUNS.index(), &[], None, false, usize::MAX)?
         .len();
     look_at_jobs(rows, book, &mut seen)?;
+    seen.last_backup = backups::last_success(rows)?;
     for target in ReportTarget::ALL {
         let waiting = effects::waiting_count(rows, target, None)?;
         let dead = effects::dead_count(rows, target)?;
@@ -424,6 +427,12 @@ fn register_slot_counters(to: &mut Registry, m: &Metrics) {
 }
 
 fn register_work(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
+    if let Some(at) = seen.last_backup {
+        let backup: Seconds = Gauge::default();
+        backup.set(in_seconds(at.since(Millis(0))));
+        let name = "ductor_backup_last_success_timestamp_seconds";
+        registry.register(name, "End of the newest backup that worked", backup);
+    }
     let nodes = Family::<StateLabel, Gauge>::default();
     for state in ["live", "gone"] {
         let count = seen.nodes.get(state).copied().unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::words::names::JobName;
 use crate::words::time::Millis;
 
 /// The promised metrics: name as Prometheus stores it, type, labels.
-const PROMISED: [(&str, &str, &[&str]); 46] = [
+const PROMISED: [(&str, &str, &[&str]); 47] = [
     ("ductor_build_info", "gauge", &["version", "commit"]),
     ("ductor_start_time_seconds", "gauge", &[]),
     ("ductor_ready", "gauge", &["check"]),
@@ -73,6 +73,7 @@ const PROMISED: [(&str, &str, &[&str]); 46] = [
     ("ductor_store_errors_total", "counter", &["kind"]),
     ("ductor_store_file_bytes", "gauge", &[]),
     ("ductor_state_disk_free_bytes", "gauge", &[]),
+    ("ductor_backup_last_success_timestamp_seconds", "gauge", &[]),
     ("ductor_process_resident_bytes", "gauge", &[]),
 ];
 
@@ -89,6 +90,7 @@ const OF_SLOT_POOLS: [&str; 6] = [
 /// A labelled counter is shown from its first event on.
 async fn every_event_once(face: &Face) {
     super::health::check(&face.app).await;
+    face.backup().await;
     let metrics = &face.app.engine.metrics;
     let (job, slot_pool) = (|| "a".to_owned(), || "p".to_owned());
     metrics.count_refusal("p", "full");

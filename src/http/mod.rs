@@ -6,6 +6,7 @@
 //! files (`pages`). Not here: keys and scopes.
 
 mod app;
+mod backups;
 mod calendar;
 mod config;
 mod endings;
@@ -53,6 +54,8 @@ mod waits;
 mod week;
 mod why;
 
+#[cfg(test)]
+mod backup_tests;
 #[cfg(test)]
 mod endings_tests;
 #[cfg(test)]

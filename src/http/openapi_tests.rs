@@ -13,6 +13,7 @@ use super::router::page;
 use crate::domain::workflow::attempt::Outcome;
 use crate::engine::changes::{nodes, start};
 use crate::store::rows::NodeRecord;
+use crate::words::ids::EntryId;
 use crate::words::names::JobName;
 use crate::words::time::Millis;
 
@@ -98,6 +99,8 @@ struct Stage {
     waiting: String,
     retrying: String,
     entry: String,
+    /// For files that an operation makes: outside of the state directory.
+    elsewhere: tempfile::TempDir,
 }
 
 async fn stage() -> Stage {
@@ -139,6 +142,7 @@ async fn stage() -> Stage {
         waiting: text("runId"),
         retrying: again["runId"].as_str().unwrap().to_owned(),
         entry: text("queueId"),
+        elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
 }
@@ -181,6 +185,9 @@ impl Stage {
         let value = |field: &Param| {
             if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
+            } else if field.name == "path" {
+                let file = self.elsewhere.path().join(EntryId::random().to_string());
+                Value::from(file.to_string_lossy())
             } else {
                 Value::from(sample(field))
             }

@@ -15,9 +15,9 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once,
-    openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots, start,
-    status, store_check, stream, tail, timeline, week, why,
+    backups, config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes,
+    once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots,
+    start, status, store_check, stream, tail, timeline, week, why,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -139,6 +139,10 @@ fn the_daemon(page: Page) -> Page {
             shows(data::<nodes::NodeView>);
         get "/api/store/check", store_check::run, checkStore, "system:read", "Checks every row and index of the store.",
             shows(data::<store_check::CheckView>);
+        get "/api/backups", backups::list, listBackups, "system:read", "The newest backups, newest first.",
+            shows(data::<Vec<backups::BackupView>>);
+        post "/api/backups", backups::make, makeBackup, "system:write", "Copies the store to one file, while the daemon works.",
+            fields(&backups::FIELDS), creates(data::<backups::BackupView>), accepts(data::<backups::BackupView>);
         get "/api/stream", stream::follow, followChanges, "event:read", "What each commit changes, as it happens.",
             query(&stream::QUERY), sends("text/event-stream"), refuses(&[429]);
         get "/api/openapi.json", openapi::show, showApi, "open", "This document.", shows(any_object), versioned();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statfs;
+use rustix::fs::{Access, access, statfs};
 
 /// A reading of statfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,11 @@ impl FileSystem {
         };
         name.to_owned()
     }
+}
+
+/// Whether this process may write there: rights, and a file system that is mounted to be read only. Writes nothing.
+pub fn may_write(path: &Path) -> io::Result<()> {
+    Ok(access(path, Access::WRITE_OK)?)
 }
 
 /// The option by which the mount that holds `path` keeps file locks on this machine, if it does: other machines do not see
@@ -218,5 +223,7 @@ mod tests {
         let fs = FileSystem::of(folder.path()).unwrap();
         assert!(fs.free_bytes > 0 && fs.free_bytes <= fs.total_bytes);
         assert!(FileSystem::of(&folder.path().join("absent")).is_err());
+        assert!(may_write(folder.path()).is_ok());
+        assert!(may_write(&folder.path().join("absent")).is_err());
     }
 }

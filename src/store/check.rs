@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use redb::ReadableDatabase;
-
+use super::backup::Source;
 use super::codec::Record;
+use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
 use super::keys::Key;
-use super::migrate::FORMAT;
+use super::migrate::{self, FORMAT};
 use super::rows::Number;
 use super::runs;
 use super::table::{Rows, Table};
@@ -50,14 +50,12 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
 }
 
 /// Opens the file of a stopped daemon and checks it. It makes no file and migrates nothing; what a kill left is repaired
-/// as any open would. A store of another format is an error.
+/// as any open would, and a file that was closed in order is not changed. A store of another format is an error.
 pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
-    let database = redb::Database::builder().open(directory.join("ductor.redb"))?;
-    let mut tx = ReadTx::new(database.begin_read()?);
-    let format = tx
-        .get(&all::META, &("format".to_owned(),))?
-        .map_or(0, |number| number.0);
-    let found = u32::try_from(format).unwrap_or(u32::MAX);
+    let source = Source::open(&directory.join(STORE_NAME))?;
+    let snapshot = source.snapshot()?;
+    let found = migrate::format_of(&snapshot)?.unwrap_or(0);
+    let mut tx = ReadTx::new(snapshot);
     match found.cmp(&FORMAT) {
         Ordering::Greater => Err(StoreError::TooNew { found, known: FORMAT }),
         Ordering::Less => Err(StoreError::io(&format!(
@@ -140,7 +138,8 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         PUBLISHED_BY,
         BLOCKED_HEADS,
         GONE_NODES,
-        BREACHES
+        BREACHES,
+        BACKUPS
     );
     Ok(())
 }

@@ -14,6 +14,23 @@ use super::migrate::FORMAT;
 use crate::os;
 use crate::words::names::NodeName;
 
+/// The file of the store.
+pub const STORE_NAME: &str = "ductor.redb";
+/// The same while a restore makes it: nobody may begin an empty store beside it.
+pub const UNFINISHED_NAME: &str = "ductor.redb.restoring";
+const FOLDERS: [&str; 5] = ["", "nodes", "logs", "blobs", "probes"];
+
+fn format_in(root: &Path) -> std::io::Result<Option<u32>> {
+    match std::fs::read_to_string(root.join("format")) {
+        Ok(text) => match text.trim().parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(std::io::Error::other("its file `format` does not hold a number")),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The folders of a state directory.
 #[derive(Debug, Clone)]
 pub struct StateDirectory {
@@ -41,6 +58,12 @@ pub enum DirectoryError {
         /// Its number.
         found: u32,
     },
+    /// A restore was cut off.
+    #[error("a restore into {path} did not finish; empty that directory and restore again")]
+    Unfinished {
+        /// The directory.
+        path: String,
+    },
     /// It stands on a network file system and the configuration does not say that this is wanted.
     #[error(
         "state directory {path} is on a network file system ({kind}); set `state.network: true` if its locks are reliable"
@@ -61,7 +84,15 @@ impl StateDirectory {
             path: path.clone(),
             cause: cause.to_string(),
         };
-        for folder in ["", "nodes", "logs", "blobs", "probes"] {
+        // What a newer ductor wrote is left as it is, down to the last file.
+        let format = format_in(root).map_err(unusable)?;
+        if let Some(found) = format.filter(|found| *found > FORMAT) {
+            return Err(DirectoryError::TooNew { path, found });
+        }
+        if root.join(UNFINISHED_NAME).exists() {
+            return Err(DirectoryError::Unfinished { path });
+        }
+        for folder in FOLDERS {
             std::fs::create_dir_all(root.join(folder)).map_err(unusable)?;
         }
         // A read-only file system, or one without space, shows here and not in the middle of the work.
@@ -77,29 +108,29 @@ impl StateDirectory {
                 kind: system.type_name(),
             });
         }
-        let directory = StateDirectory { root };
-        match directory.format().map_err(unusable)? {
-            Some(found) if found > FORMAT => Err(DirectoryError::TooNew { path, found }),
-            Some(_) | None => Ok(directory),
-        }
+        Ok(StateDirectory { root })
     }
 
     /// The directory of files that exist already; makes nothing.
     pub fn existing(root: &Path) -> Option<StateDirectory> {
-        root.join("ductor.redb").exists().then(|| StateDirectory {
+        root.join(STORE_NAME).exists().then(|| StateDirectory {
             root: root.to_path_buf(),
         })
     }
 
-    fn format(&self) -> std::io::Result<Option<u32>> {
-        match std::fs::read_to_string(self.root.join("format")) {
-            Ok(text) => match text.trim().parse() {
-                Ok(number) => Ok(Some(number)),
-                Err(_) => Err(std::io::Error::other("its file `format` does not hold a number")),
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// Where everything transactional is.
+    pub fn store_file(&self) -> PathBuf {
+        self.root.join(STORE_NAME)
+    }
+
+    /// The number in the file `format`; `None` before a daemon has finished making the directory.
+    pub fn format(&self) -> std::io::Result<Option<u32>> {
+        format_in(&self.root)
+    }
+
+    /// True when the store was written by an older ductor and is brought up by the next start.
+    pub fn is_older(&self) -> bool {
+        matches!(self.format(), Ok(Some(found)) if found < FORMAT)
     }
 
     /// True when a daemon has finished making this state directory before.
@@ -122,7 +153,7 @@ impl StateDirectory {
 
     /// Writes the format number: the last act of making, or migrating, a state directory.
     pub fn write_format(&self) -> Result<(), StoreError> {
-        if self.format()? == Some(FORMAT) {
+        if format_in(&self.root)? == Some(FORMAT) {
             return Ok(());
         }
         let path = self.root.join("format.new");
@@ -179,9 +210,29 @@ impl StateDirectory {
             .ok()
     }
 
-    /// The lock by which everybody who has the store open keeps a migration out.
+    /// The lock by which everybody who has the store open keeps a migration out. A daemon that finds an older format is the
+    /// one that migrates: it has the lock alone, and shares it when that is done.
     pub fn lock_format(&self) -> std::io::Result<Option<HeldLock>> {
+        if self.is_older() {
+            self.take_format_lock()
+        } else {
+            self.share_format_lock()
+        }
+    }
+
+    /// The same lock for somebody who migrates nothing.
+    pub fn share_format_lock(&self) -> std::io::Result<Option<HeldLock>> {
         HeldLock::try_share(&self.root.join("format.lock"))
+    }
+
+    /// The same lock alone: nobody has the store open.
+    pub fn take_format_lock(&self) -> std::io::Result<Option<HeldLock>> {
+        HeldLock::try_take(&self.root.join("format.lock"))
+    }
+
+    /// Makes the lock file of a daemon that lived elsewhere, so that the name is known here and free.
+    pub fn know_node(&self, name: &NodeName) -> std::io::Result<()> {
+        HeldLock::open(&self.node_lock(name)).map(drop)
     }
 
     /// Tries that exclusive locks exclude: twice in this process, on two open files, and from a child that runs `program`
@@ -297,6 +348,15 @@ impl HeldLock {
         }
     }
 
+    /// Lets others share a lock that was held alone.
+    pub fn share(&self) -> std::io::Result<()> {
+        match fs4::FileExt::try_lock_shared(&self.file) {
+            Ok(()) => Ok(()),
+            Err(fs4::TryLockError::WouldBlock) => Err(std::io::ErrorKind::WouldBlock.into()),
+            Err(fs4::TryLockError::Error(error)) => Err(error),
+        }
+    }
+
     /// Writes who holds it into the lock file, for messages: the pid, and the mode of its store.
     pub fn write_holder(&mut self, pid: u32, mode: &str) -> std::io::Result<()> {
         self.file.set_len(0)?;
@@ -366,7 +426,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("has format 99; this ductor reads up to 3"),
+            error.contains(&format!("has format 99; this ductor reads up to {FORMAT}")),
             "{error}"
         );
     }

@@ -9,7 +9,11 @@
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index. `migrate`: numbered format steps. `logs`: attempt logs beside the file.
+//! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
+pub mod backup;
+#[cfg(test)]
+mod backup_tests;
 pub mod check;
 pub mod codec;
 pub mod coordination;
@@ -19,7 +23,11 @@ pub mod entries;
 mod error;
 mod feed;
 #[cfg(test)]
+mod format_tests;
+#[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_backups;
 #[cfg(test)]
 mod golden_daemons;
 #[cfg(test)]
@@ -30,6 +38,7 @@ pub mod logs;
 pub mod migrate;
 mod opening;
 mod peers;
+pub mod restore;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;

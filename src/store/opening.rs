@@ -102,7 +102,7 @@ impl Shared {
                 other => other,
             },
         }?;
-        migrate::bring_up(&opened.database, self.clock.now())?;
+        migrate::bring_up(&opened.database, self.clock.now(), &options.directory)?;
         Ok(opened)
     }
 

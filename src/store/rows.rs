@@ -56,6 +56,7 @@ record! {
     Effect, "effect", 1;
     EffectDueRow, "effect due row", 1;
     BreachRow, "breach", 1;
+    BackupRow, "backup", 1;
     Delivering, "delivering", 1;
     NodeDrain, "node drain", 1;
     PublishedBy, "published by", 1;
@@ -333,6 +334,38 @@ pub struct BreachRow {
     pub breach: Breach,
     /// When that was noticed, and told.
     pub noticed_at: Millis,
+}
+
+/// A backup that ended, well or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupRow {
+    /// Where it was to be, as the daemon sees it.
+    pub path: String,
+    /// Who asked for it.
+    pub by: String,
+    /// When it ended.
+    pub ended_at: Millis,
+    /// What became of it.
+    pub result: BackupResult,
+}
+
+/// What became of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BackupResult {
+    /// It is there.
+    Done {
+        /// Its size.
+        bytes: u64,
+        /// Its BLAKE3 in hex digits.
+        blake3: String,
+        /// Rows of all tables.
+        rows: u64,
+    },
+    /// Nothing is there.
+    Failed {
+        /// Why.
+        reason: String,
+    },
 }
 
 /// A report that a daemon delivers now, so that another one does not: a small lease that nobody renews.

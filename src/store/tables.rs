@@ -1,9 +1,9 @@
-//! Every table on one page. Keys begin with the tenant; `meta`, `nodes` and `changes` are exempt.
+//! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
+    BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
     LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
     PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
 };
@@ -110,16 +110,18 @@ tables! {
     39 EFFECT_COUNTS "effect_counts" (TenantId, String, String) => Number;
     /// Limits of jobs that are passed now: (job, limit and run).
     40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
+    /// The newest backups, by when they began and who made them.
+    41 BACKUPS "backups" (Millis, NodeName) => BackupRow;
     /// Reports that a daemon delivers now.
-    41 DELIVERING "delivering" (TenantId, u64) => Delivering;
+    42 DELIVERING "delivering" (TenantId, u64) => Delivering;
     /// Daemons that an operator has told to begin nothing more.
-    42 NODE_DRAINS "node_drains" (NodeName) => NodeDrain;
+    43 NODE_DRAINS "node_drains" (NodeName) => NodeDrain;
     /// Whose load said last what is published of a job or a slot pool: `job NAME`, `pool NAME`.
-    43 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
+    44 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
     /// The head of a slot pool's queue that was last told of as blocked by a dead node: its seq.
-    44 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
+    45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
     /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
-    45 GONE_NODES "gone_nodes" (NodeName) => Present;
+    46 GONE_NODES "gone_nodes" (NodeName) => Present;
 }
 
 #[cfg(test)]

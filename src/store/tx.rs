@@ -39,6 +39,11 @@ impl ReadTx {
         }
     }
 
+    /// The snapshot itself, for a copy of everything.
+    pub(super) fn snapshot(&self) -> &ReadTransaction {
+        &self.transaction
+    }
+
     /// Rows of all tables.
     pub fn count_rows(&mut self) -> Result<u64, StoreError> {
         let mut rows = 0;

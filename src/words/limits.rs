@@ -1,5 +1,10 @@
 //! Every limit of the program, with its reason. Hitting one is a refusal that names it.
 
+/// Fences and feed numbers of a restored store begin this far behind those of its backup: what the original daemon gave out
+/// since then is surely less, and no number is given twice to somebody outside.
+pub const RESTORE_LEAP: u64 = 1_000_000_000;
+/// Backups that are remembered.
+pub const BACKUPS_KEPT_MAX: usize = 100;
 /// A lease ends this long after its last renewal (the seed's 30 seconds).
 pub const LEASE_MS: u64 = 30_000;
 /// All claims of a daemon are renewed together this often: five tries fit into one lease.

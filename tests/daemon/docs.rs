@@ -16,13 +16,14 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "schedule.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
     "get-told-on-failure.md",
     "find-out-why.md",
     "run-several-daemons.md",
+    "back-up-and-restore.md",
 ];
 
 /// A table of tests; `tests/tidy.rs` sees that each of them exists.
@@ -483,6 +484,11 @@ fn page_find_out_why() {
 #[test]
 fn page_run_several_daemons() {
     walk("run-several-daemons.md");
+}
+
+#[test]
+fn page_back_up_and_restore() {
+    walk("back-up-and-restore.md");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod support;
 
 mod again;
+mod backups;
 mod commands;
 mod crash;
 mod crontabs;

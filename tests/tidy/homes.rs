@@ -10,6 +10,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("axum", &["src/http/"]),
     ("base64", &["src/worker/outbound/"]),
     ("bincode", &["src/store/"]),
+    ("blake3", &["src/store/"]),
     ("cel_interpreter", &["src/expr/"]),
     ("clap", &["src/main.rs", "src/cli/"]),
     ("clap_complete", &["src/cli/"]),

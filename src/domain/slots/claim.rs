@@ -24,6 +24,34 @@ pub struct Place {
     pub clock: ClockId,
 }
 
+/// The host and the clock of what came with a backup: no machine has them.
+const RESTORED: &str = "a backup";
+
+impl Place {
+    /// Where a claim of a restored store is said to live. No daemon sees processes there, whatever its own place is, so none
+    /// is signalled: the original daemon may be alive on this very machine.
+    pub fn of_a_backup() -> Place {
+        Place {
+            host: RESTORED.to_owned(),
+            boot_id: RESTORED.to_owned(),
+            pid_namespace: 0,
+            clock: ClockId::of_a_backup(),
+        }
+    }
+
+    /// True for such a place.
+    pub fn is_of_a_backup(&self) -> bool {
+        self.host == RESTORED
+    }
+}
+
+impl ClockId {
+    /// The clock of leases of a restored store: nobody reads it, so each observer waits a whole lease.
+    pub fn of_a_backup() -> ClockId {
+        ClockId(RESTORED.to_owned())
+    }
+}
+
 /// A process, told apart from a later one with the same number by its start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRef {
@@ -141,6 +169,20 @@ mod tests {
         assert!(!lease.has_lapsed(&ClockId("boot:2".to_owned()), now(99_999_999)));
         let renewed = lease.renewed(now(5_010));
         assert_eq!((renewed.until, renewed.renewals), (BootMillis(35_010), 1));
+    }
+
+    #[test]
+    fn what_came_with_a_backup_is_seen_from_nowhere() {
+        let backup = Place::of_a_backup();
+        assert!(backup.is_of_a_backup());
+        let here = Place {
+            host: "h".to_owned(),
+            boot_id: "b".to_owned(),
+            pid_namespace: 1,
+            clock: ClockId("b:1".to_owned()),
+        };
+        assert!(!here.is_of_a_backup());
+        assert!(!crate::domain::slots::crash::can_see(&backup, &here));
     }
 
     #[test]

@@ -73,13 +73,13 @@ fn p3_a_slot_held_by_nobody() {
 /// what a claim names, so a claim of a test names one of these or a number that no machine has.
 ///
 /// A process group of its own with the marks of a claim, as a daemon would have left it.
-struct LeftOver {
+pub(super) struct LeftOver {
     child: Child,
-    process: ProcessRef,
+    pub(super) process: ProcessRef,
 }
 
 impl LeftOver {
-    fn new(fence: u64) -> LeftOver {
+    pub(super) fn new(fence: u64) -> LeftOver {
         let mut command = Command::new("/bin/sleep");
         command
             .arg("300")
@@ -100,7 +100,7 @@ impl LeftOver {
         LeftOver { child, process }
     }
 
-    fn lives(&mut self) -> bool {
+    pub(super) fn lives(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 }
@@ -112,7 +112,7 @@ impl Drop for LeftOver {
     }
 }
 
-fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
+pub(super) fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
     let is_our_child = proc::stat_of(process.pid)
         .unwrap()
         .is_some_and(|stat| stat.parent == proc::own_pid());

@@ -19,6 +19,7 @@ mod many_tests;
 mod model_tests;
 mod queue_tests;
 mod report_tests;
+mod restore_tests;
 mod retention_tests;
 mod retry_tests;
 mod schedule_tests;

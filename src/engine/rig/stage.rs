@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -113,6 +113,18 @@ impl Rig {
             book,
             place,
         )
+    }
+
+    /// A daemon of that name in a directory that was restored from a backup of this store. It lives on this very machine.
+    pub(super) fn restored_into(&self, into: &Path, node: &str) -> Daemon {
+        let options = StoreOptions::in_directory(into);
+        let store = Store::open(options, Arc::new(self.first.stage.clock.clone())).unwrap();
+        let book = Book {
+            node: NodeName::new(node).unwrap(),
+            ..(*self.engine.book()).clone()
+        };
+        let directory = StateDirectory::prepare(into, true).unwrap();
+        Daemon::begin(self.first.stage.clone(), store, directory, book, place())
     }
 
     /// The store ends damaged, as the test wants it: no check.
