@@ -7,6 +7,8 @@ mod floors;
 mod homes;
 #[path = "tidy/lexer.rs"]
 mod lexer;
+#[path = "tidy/promises.rs"]
+mod promises;
 #[path = "tidy/shape.rs"]
 mod shape;
 #[path = "tidy/sources.rs"]
@@ -82,6 +84,15 @@ fn tests_do_not_sleep() {
 #[test]
 fn no_file_names_one_machine() {
     hold(&tracked_files(), text::check_machine_paths);
+}
+
+#[test]
+fn promises_are_held_by_tests() {
+    let tests = promises::tests_of(&all_rust_files());
+    let page = |file: &Source| file.path == "docs/slot-pool-promises.md";
+    let pages: Vec<Source> = tracked_files().into_iter().filter(page).collect();
+    assert_eq!(pages.len(), 1, "the table of promises is in the repository");
+    hold(&pages, |page| promises::check(page, &tests));
 }
 
 /// An empty list would let every rule above pass.

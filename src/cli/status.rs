@@ -58,6 +58,7 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
         pairs.push(("given up", format!("{} of job {}", text("run_id"), text("job"))));
     }
     pairs.extend(warnings(status).into_iter().map(|text| ("warning", text)));
+    pairs.extend(drift(status).into_iter().map(|text| ("warning", text)));
     for job in fields::list(status, &["late_jobs"]) {
         let text = |name: &str| fields::text(job, &[name]).unwrap_or_default();
         pairs.push(("late", format!("{}: {}", text("job"), text("reason"))));
@@ -87,6 +88,36 @@ fn warnings(status: &Value) -> Vec<String> {
     lines
 }
 
+/// Where another daemon has loaded another configuration, a line for each of its kinds.
+fn drift(status: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for pool in fields::list(status, &["drift.pools"]) {
+        let text = |name: &str| fields::text(pool, &[name]).unwrap_or_default();
+        lines.push(format!(
+            "pool {}: configuration differs from node {}",
+            text("name"),
+            text("node")
+        ));
+    }
+    let jobs = fields::list(status, &["drift.jobs"]);
+    if let Some(first) = jobs.first() {
+        let node = fields::text(first, &["node"]).unwrap_or_default();
+        let names = jobs.iter().filter_map(|job| fields::text(job, &["name"]));
+        let names: Vec<String> = names.take(WARNINGS_SHOWN).collect();
+        let rest = jobs.len().saturating_sub(WARNINGS_SHOWN);
+        let more = if rest > 0 {
+            format!(" and {rest} more")
+        } else {
+            String::new()
+        };
+        lines.push(format!(
+            "jobs that node {node} has loaded in another way: {}{more}",
+            names.join(", ")
+        ));
+    }
+    lines
+}
+
 fn uptime(status: &Value) -> Option<String> {
     let seconds = u64::try_from(fields::number(status, &["uptime_seconds"])?).ok()?;
     Some(times::length(seconds * 1_000))
@@ -101,9 +132,10 @@ fn nodes_line(status: &Value) -> String {
     for node in nodes {
         let name = fields::text(node, &["name"]).unwrap_or_default();
         match fields::text(node, &["state"]).as_deref() {
-            Some("live") if name == own => live.insert(0, format!("{name} live (answers here)")),
-            Some("live") => live.push(format!("{name} live")),
-            Some(_) | None => gone += 1,
+            Some("gone") => gone += 1,
+            Some(state) if name == own => live.insert(0, format!("{name} {state} (answers here)")),
+            Some(state) => live.push(format!("{name} {state}")),
+            None => gone += 1,
         }
     }
     if nodes.is_empty() {

@@ -222,6 +222,7 @@ pub fn book_of(
         let job = BookJob {
             version: versions.get(&definition.name).copied().unwrap_or(1),
             digest: definition.digest(),
+            content: definition.stored().1,
             reports: Arc::new(reports.remove(&definition.name).unwrap_or_default()),
             schedule: schedule_of(&definition),
             definition: Arc::new(definition),

@@ -276,10 +276,10 @@ async fn published_book(
     let bad = |error: crate::words::names::BadName| OpenError::Other(error.to_string());
     let definitions = book::definitions_of(config).map_err(bad)?;
     let slot_pools = book::slot_pools_of(config).map_err(bad)?;
-    let to_publish = definitions.clone();
+    let (to_publish, by) = (definitions.clone(), node.clone());
     let versions = store
         .change("publish", move |tx| {
-            publish::publish(tx, &to_publish, &slot_pools)
+            publish::publish(tx, &by, &to_publish, &slot_pools)
         })
         .await?;
     book::book_of(config, node, definitions, &versions, locks_trusted).map_err(bad)

@@ -201,9 +201,9 @@ impl Inner {
         let difference = Difference::between((&running, &old_jobs), (&read, &new_jobs));
         keep_running(&running, &mut read);
         let slot_pools = book::slot_pools_of(&read).map_err(defect)?;
-        let to_publish = definitions.clone();
+        let (to_publish, by) = (definitions.clone(), self.engine.node.clone());
         let published = self.engine.store.change("publish", move |tx| {
-            publish::publish(tx, &to_publish, &slot_pools)
+            publish::publish(tx, &by, &to_publish, &slot_pools)
         });
         let versions = published
             .await

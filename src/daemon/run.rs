@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::reload::Reloader;
+use crate::engine::blocked::BlockedHeads;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::effects::Courier;
@@ -26,6 +27,7 @@ pub struct Loops {
     engine: Engine,
     tasks: JoinSet<()>,
     leases: tokio::task::JoinHandle<()>,
+    others: tokio::task::JoinHandle<()>,
     courier: tokio::task::JoinHandle<()>,
     finish: CancellationToken,
     unreadable: Unreadable,
@@ -51,7 +53,7 @@ impl Loops {
         tasks.spawn(FollowUps::new(engine.clone()).run());
         tasks.spawn(Hunter::new(engine.clone()).run());
         tasks.spawn(Lateness::new(engine.clone()).run());
-        tasks.spawn(Others::new(engine.clone()).run());
+        tasks.spawn(BlockedHeads::new(engine.clone()).run());
         engine.pulse.scheduler_turns(engine.now());
         engine.pulse.dispatcher_turns(engine.now());
         // A heartbeat that waits for its receiver is ended, not waited for.
@@ -62,10 +64,12 @@ impl Loops {
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
+        let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {
             engine,
             tasks,
             leases,
+            others,
             courier,
             finish,
             unreadable,
@@ -95,6 +99,7 @@ impl Loops {
             drained = Drained::Ended(left);
         }
         self.leases.abort();
+        self.others.abort();
         self.deliver_last().await;
         while self.tasks.join_next().await.is_some() {}
         drained

@@ -17,6 +17,8 @@ pub struct BookJob {
     pub version: u32,
     /// Changes when what would run changes.
     pub digest: String,
+    /// Changes when anything of the definition changes.
+    pub content: String,
     /// When it fires.
     pub schedule: Option<Arc<Schedule>>,
     /// Where its reports go.

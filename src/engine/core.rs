@@ -1,13 +1,14 @@
 //! What every loop of the engine stands on: the store, the book, the clock, and what this daemon runs now.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
+use super::changes::drift::Drift;
 use super::live::LiveTable;
 use super::metrics::Metrics;
 use super::warm::WarmShims;
@@ -53,6 +54,10 @@ pub struct Engine {
     pub log_bytes_max: u64,
     /// Processes that wait in advance.
     pub warm: WarmShims,
+    /// How many other daemons work here.
+    pub peers: Peers,
+    /// Where the configuration of this daemon is not the one that was loaded last.
+    pub drift: Drifted,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -95,8 +100,17 @@ impl Engine {
             deferred: DeferredSettlements::default(),
             log_bytes_max: parts.log_bytes_max,
             warm: WarmShims::new(parts.program),
+            peers: Peers::default(),
+            drift: Drifted::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
+    }
+
+    /// True while another daemon of this state directory lives.
+    pub fn others_live(&self) -> bool {
+        let own = self.node.as_str();
+        let holders = self.directory.holders();
+        holders.iter().any(|(name, _)| name != own)
     }
 
     /// Both clocks now.
@@ -156,6 +170,43 @@ impl Engine {
             .wait_for(|stopping| *stopping)
             .await
             .ok();
+    }
+}
+
+/// How many other daemons live and are not drained, as the last look around has found.
+#[derive(Debug, Clone, Default)]
+pub struct Peers {
+    working: Arc<AtomicU32>,
+}
+
+impl Peers {
+    /// The number.
+    pub fn working(&self) -> u32 {
+        self.working.load(Ordering::Relaxed)
+    }
+
+    /// Another look has found so many.
+    pub fn found(&self, number: u32) {
+        self.working.store(number, Ordering::Relaxed);
+    }
+}
+
+/// What was last found out about the drift of this daemon; the faces show it.
+#[derive(Debug, Clone, Default)]
+pub struct Drifted {
+    inner: Arc<Mutex<Arc<Drift>>>,
+}
+
+impl Drifted {
+    /// What differs now.
+    pub fn now(&self) -> Arc<Drift> {
+        Arc::clone(&self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Something else differs now; what differed before.
+    pub fn note(&self, drift: Drift) -> Arc<Drift> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut inner, Arc::new(drift))
     }
 }
 

@@ -6,6 +6,7 @@ use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
 use super::changes::claim::Passed;
 use super::changes::maintain::Rules;
+use super::changes::nodes;
 use super::changes::pause;
 use super::changes::remember::{self, Answer, Asked, Ticket, Told};
 use super::changes::retry::{self, Hastened};
@@ -16,7 +17,7 @@ use crate::domain::slots::admission::Pause;
 use crate::domain::workflow::run::Trigger;
 use crate::store::{ChangeError, StoreError};
 use crate::words::ids::{EntryId, RunId};
-use crate::words::names::{JobName, SlotPoolName};
+use crate::words::names::{JobName, NodeName, SlotPoolName};
 use crate::worker::command::Stop;
 
 /// A start by hand.
@@ -227,6 +228,24 @@ pub async fn pause_slot_pool(
         .store
         .change("pause pool", move |tx| {
             asked.once(tx, |tx| pause::slot_pool(tx, &book, &name, pause.as_ref()))
+        })
+        .await?;
+    engine.wake.notify_one();
+    Ok(told)
+}
+
+/// Tells a daemon to begin nothing more, or that it may again; false if there is none of that name.
+pub async fn drain_node(
+    engine: &Engine,
+    name: NodeName,
+    wanted: Option<(String, String)>,
+    mut asked: Asked<bool>,
+) -> Result<Told<bool>, ChangeError> {
+    let told = engine
+        .store
+        .change("drain node", move |tx| {
+            let wanted = wanted.as_ref().map(|(by, note)| (by.as_str(), note.as_str()));
+            asked.once(tx, |tx| nodes::set_drain(tx, &name, wanted))
         })
         .await?;
     engine.wake.notify_one();

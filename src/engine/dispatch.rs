@@ -16,7 +16,7 @@ use crate::domain::slots::admission::CapacityStep;
 use crate::store::StoreError;
 use crate::words::limits;
 use crate::words::names::SlotPoolName;
-use crate::words::time::Now;
+use crate::words::time::{BootMillis, Now};
 
 /// The loop of passes.
 #[derive(Debug)]
@@ -24,6 +24,17 @@ pub struct Dispatcher {
     engine: Engine,
     unreadable: BTreeMap<SlotPoolName, String>,
     broken: Unreadable,
+    /// Since when something waits that was left to the others.
+    left_since: Option<BootMillis>,
+}
+
+/// When a pass follows another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    AtOnce,
+    /// When the others have had the time to claim what was left to them.
+    AfterOthers,
+    Later,
 }
 
 /// Slot pools that cannot be read, as the faces show them.
@@ -46,6 +57,7 @@ impl Dispatcher {
             engine,
             unreadable: BTreeMap::new(),
             broken: Unreadable::default(),
+            left_since: None,
         }
     }
 
@@ -58,19 +70,22 @@ impl Dispatcher {
     pub async fn run(mut self) {
         let period = Duration::from_millis(limits::PASS_PERIOD_MS);
         while !self.engine.is_stopping() {
-            let more = match self.pass_once().await {
-                Ok(more) => more,
+            let next = match self.pass_once().await {
+                Ok(next) => next,
                 Err(error) => {
                     tracing::warn!(cause = %error, "this pass could not be done");
-                    false
+                    Next::Later
                 }
             };
-            if !more {
-                let wake = Arc::clone(&self.engine.wake);
-                tokio::select! {
-                    () = wake.notified() => self.engine.warm.refill(),
-                    () = tokio::time::sleep(period) => self.cool(),
-                }
+            let pause = match next {
+                Next::AtOnce => continue,
+                Next::Later => period,
+                Next::AfterOthers => Duration::from_millis(limits::YIELD_MS),
+            };
+            let wake = Arc::clone(&self.engine.wake);
+            tokio::select! {
+                () = wake.notified() => self.engine.warm.refill(),
+                () = tokio::time::sleep(pause) => if next == Next::Later { self.cool() },
             }
         }
     }
@@ -82,8 +97,18 @@ impl Dispatcher {
         }
     }
 
-    /// One pass; true if another should follow at once.
-    async fn pass_once(&mut self) -> Result<bool, String> {
+    /// To how many others this pass leaves what would take it over its share. They have had their time when something was
+    /// left long enough.
+    fn leave_to(&self, now: Now) -> u32 {
+        let is_over = |since: BootMillis| since.until(now.boot) >= limits::YIELD_MS;
+        match self.left_since {
+            Some(since) if is_over(since) => 0,
+            Some(_) | None => self.engine.peers.working(),
+        }
+    }
+
+    /// One pass; when the next should follow.
+    async fn pass_once(&mut self) -> Result<Next, String> {
         let book = self.engine.book();
         let now = self.engine.now();
         let rules = self.judge_clock(now);
@@ -97,11 +122,12 @@ impl Dispatcher {
         self.engine.pulse.dispatcher_turns(now);
         self.report_unreadable(&look.unreadable);
         if look.claims == 0 && !look.work {
-            return Ok(false);
+            self.left_since = None;
+            return Ok(Next::Later);
         }
         let mut shims = self.engine.warm.take(look.claims);
         if shims.is_empty() && !look.work {
-            return Ok(false);
+            return Ok(Next::Later);
         }
         let place = self.engine.place.clone();
         let processes = shims.iter().map(process_of).collect();
@@ -109,6 +135,7 @@ impl Dispatcher {
             place,
             processes,
             rules,
+            leave_to: self.leave_to(now),
         };
         let changed = self
             .engine
@@ -124,11 +151,22 @@ impl Dispatcher {
                 return Err(error.to_string());
             }
         };
-        let more = passed.more && !passed.claimed.is_empty();
+        let next = if passed.more && !passed.claimed.is_empty() {
+            Next::AtOnce
+        } else if passed.left {
+            Next::AfterOthers
+        } else {
+            Next::Later
+        };
+        self.left_since = match (passed.left, self.left_since) {
+            (false, _) => None,
+            (true, Some(since)) if passed.claimed.is_empty() => Some(since),
+            (true, _) => Some(now.boot),
+        };
         self.report(&passed);
         runner::act(&self.engine, passed, &mut shims);
         self.engine.warm.give_back(shims);
-        Ok(more)
+        Ok(next)
     }
 
     /// A wall clock that ran ahead of the boot clock holds expiry back for one pass.

@@ -1,25 +1,28 @@
 //! The courier: delivers stored reports after the commit of their cause, at least once, until they are there or given up.
 //!
 //! It blocks nothing: what it does runs beside dispatch, so many at once and no more, and so few for one job that a
-//! receiver which hangs holds up its own reports only. Two daemons may both deliver a report; its id is the same.
+//! receiver which hangs holds up its own reports only. A report is taken in the store before it is delivered, so that of
+//! several daemons one does it; another takes it over when that one is dead or its time is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::deliver;
+use super::book::{Book, BookJob};
+use super::changes::deliver::{self, Taking};
+use super::changes::report;
 use super::core::Engine;
 use crate::domain::report::{
     Context, Delivery, Effect, EffectState, ReportTarget, WebhookRoute, document, variables,
 };
 use crate::domain::workflow::definition::CommandLine;
-use crate::engine::book::BookJob;
-use crate::store::{StoreError, effects};
+use crate::store::rows::{Delivering, EffectDueRow};
+use crate::store::{Rows, StoreError, effects};
 use crate::words::limits;
-use crate::words::names::JobName;
-use crate::words::time::Millis;
+use crate::words::names::{JobName, NodeName};
+use crate::words::time::{BootMillis, Millis};
 use crate::worker::outbound::{Letter, Outbound, ShellJob, run_shell};
 
 /// Between two tries to write what became of a delivery.
@@ -32,14 +35,18 @@ pub struct Courier {
     outbound: Outbound,
     tasks: JoinSet<()>,
     under_way: BTreeMap<Id, (u64, JobName, ReportTarget)>,
+    /// Deliveries under clocks that cannot be read here, by fence: since when they are seen.
+    sightings: BTreeMap<u64, BootMillis>,
 }
 
 /// What a look has found.
 #[derive(Debug, Default)]
 struct Found {
-    chosen: Vec<Effect>,
+    chosen: Vec<(Effect, Taking)>,
     /// When the next one is due that is not due yet.
     next: Option<Millis>,
+    /// Fences of deliveries whose clock cannot be read here.
+    unreadable_clocks: BTreeSet<u64>,
 }
 
 impl Courier {
@@ -50,6 +57,7 @@ impl Courier {
             outbound: Outbound::new(),
             tasks: JoinSet::new(),
             under_way: BTreeMap::new(),
+            sightings: BTreeMap::new(),
         }
     }
 
@@ -89,70 +97,189 @@ impl Courier {
 
     /// Begins what is due and finds room; when the next one is due.
     async fn begin_due(&mut self) -> Option<Millis> {
-        let now = self.engine.now().wall;
-        let under_way: Vec<(u64, JobName, ReportTarget)> = self.under_way.values().cloned().collect();
-        let found = self.engine.read(move |tx| choose(tx, now, &under_way)).await;
-        let found = match found {
+        let found = match self.choose().await {
             Ok(found) => found,
             Err(error) => {
                 tracing::debug!(cause = %error, "reports cannot be read");
                 Found::default()
             }
         };
-        for effect in found.chosen {
+        for (effect, fence) in self.take(found.chosen).await {
             let place = (effect.seq, effect.job.clone(), effect.target);
             let (engine, outbound) = (self.engine.clone(), self.outbound.clone());
             let task = self
                 .tasks
-                .spawn(async move { deliver_one(&engine, &outbound, effect).await });
+                .spawn(async move { deliver_one(&engine, &outbound, effect, fence).await });
             self.under_way.insert(task.id(), place);
         }
         found.next
     }
-}
 
-fn choose(
-    rows: &mut impl crate::store::Rows,
-    now: Millis,
-    under_way: &[(u64, JobName, ReportTarget)],
-) -> Result<Found, StoreError> {
-    let mut room = limits::DELIVERIES_MAX.saturating_sub(under_way.len());
-    let mut of_job: BTreeMap<(JobName, ReportTarget), usize> = BTreeMap::new();
-    for (_, job, target) in under_way {
-        *of_job.entry((job.clone(), *target)).or_default() += 1;
-    }
-    let mut found = Found::default();
-    if room == 0 {
-        return Ok(found);
-    }
-    let due = deliver::due(rows, now)?;
-    found.next = due.next;
-    for (seq, row) in due.now {
-        if under_way.iter().any(|(other, _, _)| *other == seq) {
-            continue;
+    /// What is due and may be this daemon's.
+    async fn choose(&mut self) -> Result<Found, StoreError> {
+        let mut look = Look {
+            engine: self.engine.clone(),
+            under_way: self.under_way.values().cloned().collect(),
+            sightings: self.sightings.clone(),
+            dead: BTreeMap::new(),
+        };
+        let found = self.engine.read(move |tx| look.choose(tx)).await?;
+        let now = self.engine.now().boot;
+        self.sightings
+            .retain(|fence, _| found.unreadable_clocks.contains(fence));
+        for fence in &found.unreadable_clocks {
+            self.sightings.entry(*fence).or_insert(now);
         }
-        let count = of_job.entry((row.job, row.target)).or_default();
-        if *count >= limits::DELIVERIES_OF_JOB_MAX {
-            continue;
+        Ok(found)
+    }
+
+    /// Makes them this daemon's; those that it got, with their fences.
+    async fn take(&self, chosen: Vec<(Effect, Taking)>) -> Vec<(Effect, u64)> {
+        if chosen.is_empty() {
+            return Vec::new();
         }
-        match effects::by_seq(rows, seq) {
-            Ok(Some(effect)) => {
-                *count += 1;
-                room -= 1;
-                found.chosen.push(effect);
+        let (effects, wishes): (Vec<Effect>, Vec<Taking>) = chosen.into_iter().unzip();
+        let (node, clock) = (self.engine.node.clone(), self.engine.place.clock.clone());
+        let taken = self.engine.store.change("take reports", move |tx| {
+            deliver::take(tx, &node, &clock, &wishes)
+        });
+        match taken.await {
+            Ok(fences) => effects
+                .into_iter()
+                .zip(fences)
+                .filter_map(|(effect, fence)| Some((effect, fence?)))
+                .collect(),
+            Err(error) => {
+                tracing::debug!(cause = %error, "reports could not be taken");
+                Vec::new()
             }
-            Ok(None) => {}
-            Err(error) if error.is_row_fault() => tracing::debug!(cause = %error, "a report cannot be read"),
-            Err(error) => return Err(error),
-        }
-        if room == 0 {
-            break;
         }
     }
-    Ok(found)
+
+    /// One look, for tests: what this daemon has made its own.
+    #[cfg(test)]
+    pub(super) async fn take_due(&mut self) -> Vec<(u64, u64)> {
+        let found = self.choose().await.expect("a readable store");
+        let taken = self.take(found.chosen).await;
+        taken
+            .into_iter()
+            .map(|(effect, fence)| (effect.seq, fence))
+            .collect()
+    }
 }
 
-async fn deliver_one(engine: &Engine, outbound: &Outbound, effect: Effect) {
+/// One look at what is due.
+struct Look {
+    engine: Engine,
+    under_way: Vec<(u64, JobName, ReportTarget)>,
+    sightings: BTreeMap<u64, BootMillis>,
+    /// Which daemons were found dead or alive in this look.
+    dead: BTreeMap<NodeName, bool>,
+}
+
+impl Look {
+    fn choose(&mut self, rows: &mut impl Rows) -> Result<Found, StoreError> {
+        let mut room = limits::DELIVERIES_MAX.saturating_sub(self.under_way.len());
+        let mut of_job: BTreeMap<(JobName, ReportTarget), usize> = BTreeMap::new();
+        for (_, job, target) in &self.under_way {
+            *of_job.entry((job.clone(), *target)).or_default() += 1;
+        }
+        let mut found = Found::default();
+        if room == 0 {
+            return Ok(found);
+        }
+        let due = deliver::due(rows, self.engine.now().wall)?;
+        found.next = due.next;
+        let book = self.engine.book();
+        for (seq, row) in due.now {
+            if self.under_way.iter().any(|(other, _, _)| *other == seq) {
+                continue;
+            }
+            let count = of_job.entry((row.job.clone(), row.target)).or_default();
+            if *count >= limits::DELIVERIES_OF_JOB_MAX {
+                continue;
+            }
+            match self.candidate(rows, &book, (seq, &row), &mut found.unreadable_clocks) {
+                Ok(Some(chosen)) => {
+                    *count += 1;
+                    room -= 1;
+                    found.chosen.push(chosen);
+                }
+                Ok(None) => {}
+                Err(error) if error.is_row_fault() => {
+                    tracing::debug!(cause = %error, "a report cannot be read");
+                }
+                Err(error) => return Err(error),
+            }
+            if room == 0 {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The report, if this daemon may take it and knows where it goes.
+    fn candidate(
+        &mut self,
+        rows: &mut impl Rows,
+        book: &Book,
+        (seq, row): (u64, &EffectDueRow),
+        unreadable_clocks: &mut BTreeSet<u64>,
+    ) -> Result<Option<(Effect, Taking)>, StoreError> {
+        let held = effects::delivering(rows, seq)?;
+        if let Some(held) = &held
+            && !self.may_take_over(held, unreadable_clocks)
+        {
+            return Ok(None);
+        }
+        let Some(effect) = effects::by_seq(rows, seq)? else {
+            return Ok(None);
+        };
+        let job = book.jobs.get(&row.job);
+        let routes = job.and_then(|job| job.reports.of(effect.kind));
+        let hold_ms = match effect.target {
+            ReportTarget::Webhook => routes
+                .and_then(|routes| routes.webhook.as_ref())
+                .map(|_| limits::WEBHOOK_TIMEOUT_MS),
+            ReportTarget::Shell => routes
+                .and_then(|routes| routes.shell.as_ref())
+                .map(|route| route.timeout_ms),
+        };
+        // A daemon that runs with another configuration gives up nothing that one with the published one can deliver.
+        if hold_ms.is_none() && report::is_wanted(rows, &effect)? {
+            return Ok(None);
+        }
+        let taking = Taking {
+            seq,
+            seen: held.map(|row| row.fence),
+            hold_ms: hold_ms
+                .unwrap_or_default()
+                .saturating_add(limits::DELIVERY_SLACK_MS),
+        };
+        Ok(Some((effect, taking)))
+    }
+
+    /// True for what this name left behind at an earlier start, what a dead daemon left, and what took too long.
+    fn may_take_over(&mut self, held: &Delivering, unreadable_clocks: &mut BTreeSet<u64>) -> bool {
+        let now = self.engine.now();
+        let is_over = held.is_over(&self.engine.place.clock, now).unwrap_or_else(|| {
+            unreadable_clocks.insert(held.fence);
+            let since = self.sightings.get(&held.fence);
+            since.is_some_and(|since| since.until(now.boot) >= held.hold_ms)
+        });
+        if is_over || held.node == self.engine.node {
+            return true;
+        }
+        if let Some(dead) = self.dead.get(&held.node) {
+            return *dead;
+        }
+        let dead = self.engine.directory.is_node_free(&held.node);
+        self.dead.insert(held.node.clone(), dead);
+        dead
+    }
+}
+
+async fn deliver_one(engine: &Engine, outbound: &Outbound, effect: Effect, fence: u64) {
     let delivery = attempt(engine, outbound, &effect).await;
     let word = match &delivery {
         Delivery::Done => "delivered",
@@ -165,7 +292,7 @@ async fn deliver_one(engine: &Engine, outbound: &Outbound, effect: Effect) {
         let to_write = delivery.clone();
         let written = engine
             .store
-            .change("report", move |tx| deliver::settle(tx, seq, &to_write))
+            .change("report", move |tx| deliver::settle(tx, seq, fence, &to_write))
             .await;
         match written {
             Ok(after) => break after,

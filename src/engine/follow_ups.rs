@@ -82,9 +82,10 @@ impl FollowUps {
     async fn resume_due(&self) -> Result<Option<Millis>, FollowUpError> {
         loop {
             let now = self.engine.now().wall;
+            let book = self.engine.book();
             let found = self
                 .engine
-                .read(|tx| retry::due(tx, limits::RETRIES_PER_CHANGE_MAX))
+                .read(move |tx| retry::due(tx, &book, now, limits::RETRIES_PER_CHANGE_MAX))
                 .await?;
             let (due, later): (Vec<Due>, Vec<Due>) = found.into_iter().partition(|(at, _, _)| *at <= now);
             let full = due.len() == limits::RETRIES_PER_CHANGE_MAX;

@@ -3,10 +3,12 @@
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
 //! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
-//! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit wakes these). `desk`
-//! takes what the faces ask for, `bulk` what they ask for all runs that match, `backups` copies the store.
+//! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
+//! (queues that wait for a dead one). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
+//! `backups` copies the store.
 
 pub mod backups;
+pub mod blocked;
 pub mod book;
 pub mod bulk;
 pub mod changes;

@@ -46,6 +46,7 @@ impl Quick {
             place: engine.place.clone(),
             processes: shims.iter().map(process_of).collect(),
             rules,
+            leave_to: engine.peers.working(),
         };
         let book = engine.book();
         (
@@ -239,7 +240,11 @@ impl Runner {
             log_bytes: ended.log_bytes,
         };
         if attempt.outcome == Outcome::Lost {
-            self.put_back(reason::DAEMON_STOPPED, Some(attempt)).await;
+            let why = match attempt.reason.as_deref() {
+                Some(reason::LEASE_LOST) => reason::LEASE_LAPSED,
+                Some(_) | None => reason::DAEMON_STOPPED,
+            };
+            self.put_back(why, Some(attempt)).await;
             return;
         }
         let holder = self.holder();

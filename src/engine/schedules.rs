@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::changes::catch_up::{self, fire_node};
+use super::changes::catch_up::{self, Until, fire_node};
 use super::changes::maintain::Rules;
 use super::changes::retry;
 use super::changes::start::{self, Start, Started};
@@ -62,7 +62,11 @@ pub struct Scheduler {
     book: Arc<Book>,
     next: BTreeMap<JobName, Next>,
     /// Jobs that may have missed moments up to here, until the store has said so.
-    undetected: BTreeMap<JobName, Millis>,
+    undetected: BTreeMap<JobName, Until>,
+    /// The same for the last seconds before a book was taken over: another daemon may still be firing them.
+    undetected_later: BTreeMap<JobName, Millis>,
+    /// Fires that were left to daemons with another configuration.
+    left: Vec<(JobName, Millis)>,
     unrecorded: Vec<Unrecorded>,
     beyond: BTreeMap<(JobName, String), u64>,
     boots_fired: bool,
@@ -76,6 +80,8 @@ impl Scheduler {
             engine,
             next: BTreeMap::new(),
             undetected: BTreeMap::new(),
+            undetected_later: BTreeMap::new(),
+            left: Vec::new(),
             unrecorded: Vec::new(),
             beyond: BTreeMap::new(),
             boots_fired: false,
@@ -110,6 +116,9 @@ impl Scheduler {
     /// Takes a book over. A schedule that is the same keeps its next fire; any other one begins strictly after `now`.
     fn adopt(&mut self, book: Arc<Book>, now: Millis) {
         let mut next = BTreeMap::new();
+        // Whoever starts after this look fires later moments than `now`.
+        let others_live = self.engine.others_live();
+        let recent = Millis(now.0.saturating_sub_unsigned(limits::FIRE_LATE_MS + 1));
         for (name, job) in &book.jobs {
             let Some(schedule) = job.schedule.as_ref().filter(|_| job.definition.enabled) else {
                 continue;
@@ -117,7 +126,16 @@ impl Scheduler {
             let text = job.definition.schedule.clone();
             let kept = self.next.remove(name).filter(|kept| kept.text == text);
             let Some(kept) = kept else {
-                self.undetected.insert(name.clone(), now);
+                if others_live && fire_node(&book, job).is_empty() {
+                    let part = Until {
+                        at: recent,
+                        known_from: now,
+                    };
+                    self.undetected.insert(name.clone(), part);
+                    self.undetected_later.insert(name.clone(), now);
+                } else {
+                    self.undetected.insert(name.clone(), Until::now(now));
+                }
                 if let Some(instant) = schedule.next_after(now.0) {
                     let at = Millis(instant);
                     next.insert(name.clone(), Next { at, text });
@@ -127,6 +145,8 @@ impl Scheduler {
             next.insert(name.clone(), kept);
         }
         self.undetected.retain(|name, _| book.jobs.contains_key(name));
+        self.undetected_later
+            .retain(|name, _| book.jobs.contains_key(name));
         self.next = next;
         self.book = book;
     }
@@ -144,7 +164,9 @@ impl Scheduler {
             self.adopt(Arc::clone(&book), now.wall);
         }
         let due = self.due(&book, now.wall);
+        self.note_later(now.wall);
         self.detect(&book).await;
+        self.judge_left(&book, now.wall).await;
         if !self.boots_fired {
             self.boots_fired = true;
             let boots = self.boots(&book, now);
@@ -165,7 +187,7 @@ impl Scheduler {
             let Some(job) = book.jobs.get(name) else { continue };
             let Some(schedule) = &job.schedule else { continue };
             if next.at <= too_late {
-                self.undetected.insert(name.clone(), too_late);
+                self.undetected.insert(name.clone(), Until::now(too_late));
             }
             let from = (next.at.0 - 1).max(too_late.0);
             let node = fire_node(book, job);
@@ -203,10 +225,25 @@ impl Scheduler {
         .collect()
     }
 
+    /// What another daemon could have fired until now, it fires no more.
+    fn note_later(&mut self, now: Millis) {
+        let over = |until: &Millis| now.since(*until) > limits::FIRE_LATE_MS;
+        let undetected = &mut self.undetected;
+        self.undetected_later.retain(|name, until| {
+            if over(until) {
+                let part = undetected.entry(name.clone()).or_insert(Until::now(*until));
+                if part.at < *until {
+                    *part = Until::now(*until);
+                }
+            }
+            !over(until)
+        });
+    }
+
     /// Has the store find what was missed. What it cannot say now is asked again, before anything newer is fired.
     async fn detect(&mut self, book: &Arc<Book>) {
         while !self.undetected.is_empty() {
-            let part: Vec<(JobName, Millis)> = self
+            let part: Vec<(JobName, Until)> = self
                 .undetected
                 .iter()
                 .take(DETECTED_PER_CHANGE)
@@ -298,7 +335,49 @@ impl Scheduler {
             Started::Paused => self.skipped(name, "job paused"),
             Started::LastFailed => self.skipped(name, "the last run did not succeed"),
             Started::TooLate => self.skipped(name, "its starting deadline has passed"),
+            Started::NodeDrained(_) => self.skipped(name, "its node is drained"),
+            Started::LeftToOthers => self.left_to_others(due),
             Started::AlreadyFired => {}
+        }
+    }
+
+    /// Others have the configuration that was loaded last. A moment that none of them fires is missed.
+    fn left_to_others(&mut self, due: &Due) {
+        tracing::debug!(job = %due.name, "this fire is left to daemons with the configuration that was loaded last");
+        if due.boot.is_none() && self.left.len() < limits::SKIPPED_IN_MEMORY_MAX {
+            self.left.push((due.name.clone(), due.instant));
+        }
+    }
+
+    /// Looks whether somebody has fired what was left to others; what nobody can fire any more is judged as missed.
+    async fn judge_left(&mut self, book: &Arc<Book>, now: Millis) {
+        let too_late = |instant: &Millis| now.since(*instant) > limits::FIRE_LATE_MS;
+        let (over, left) = std::mem::take(&mut self.left)
+            .into_iter()
+            .partition(|(_, instant)| too_late(instant));
+        self.left = left;
+        let over: Vec<(JobName, Millis)> = over;
+        for part in over.chunks(DETECTED_PER_CHANGE) {
+            let (part, for_change) = (part.to_vec(), Arc::clone(book));
+            let asked = part.clone();
+            let found = self.engine.store.change("left fires", move |tx| {
+                let mut found = Vec::with_capacity(part.len());
+                for (name, instant) in &part {
+                    found.push(catch_up::nobody_fired(tx, &for_change, name, *instant)?);
+                }
+                Ok(found)
+            });
+            match found.await {
+                Ok(found) => {
+                    for ((name, _), found) in asked.iter().zip(found) {
+                        self.missed(name, found);
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(cause = %error, "missed fires could not be recorded yet");
+                    self.left.extend(asked);
+                }
+            }
         }
     }
 

@@ -122,6 +122,7 @@ fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
         let job = BookJob {
             version: versions[&definition.name],
             digest: definition.digest(),
+            content: definition.stored().1,
             schedule: timed.then(hourly),
             reports: Arc::default(),
             definition: Arc::new(definition),
@@ -154,7 +155,8 @@ impl Face {
         };
         let store = Store::open(options, Arc::new(clock.clone())).unwrap();
         let publishing = store.change("publish", |tx| {
-            publish::publish(tx, &definitions(), &slot_pools())
+            let node = NodeName::new("n-a").unwrap();
+            publish::publish(tx, &node, &definitions(), &slot_pools())
         });
         let versions = publishing.await.unwrap();
         let book = book_of(&versions);
@@ -270,6 +272,7 @@ impl Face {
             place: self.app.engine.place.clone(),
             processes,
             rules: Rules::plain(),
+            leave_to: 0,
         };
         let book = self.app.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass)).await.claimed
@@ -310,5 +313,18 @@ impl Face {
         let mut book = (*self.app.engine.book()).clone();
         edit(&mut book);
         self.app.engine.shelf.replace(book);
+    }
+
+    /// A load that gives a slot pool another capacity.
+    pub(super) async fn configure_slots(&self, name: &str, slots: u32) {
+        self.edit_book(|book| {
+            let name = SlotPoolName::new(name).unwrap();
+            book.slot_pools.get_mut(&name).unwrap().slots = slots;
+        });
+        let book = self.app.engine.book();
+        let jobs = book.jobs.values();
+        let definitions: Vec<Definition> = jobs.map(|job| (*job.definition).clone()).collect();
+        self.change(move |tx| publish::publish(tx, &book.node, &definitions, &book.slot_pools))
+            .await;
     }
 }

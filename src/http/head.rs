@@ -9,10 +9,10 @@ use utoipa::ToSchema;
 use crate::domain::slots::admission::{self, ANY_MOMENT, BlockedBy, HeadVerdict};
 use crate::domain::slots::entry::SlotEntry;
 use crate::engine::book::Book;
-use crate::engine::changes::head;
+use crate::engine::changes::{head, nodes};
 use crate::store::{Rows, StoreError, entries};
 use crate::words::ids::EntryId;
-use crate::words::names::SlotPoolName;
+use crate::words::names::{NodeName, SlotPoolName};
 use crate::words::time::Millis;
 
 /// The first entry of a queue.
@@ -45,12 +45,28 @@ fn judge(rows: &mut impl Rows, book: &Book, entry: &SlotEntry, now: Millis) -> R
         HeadVerdict::Wait(blocked) => Some(blocked),
         HeadVerdict::Claim | HeadVerdict::Expire | HeadVerdict::Withdraw | HeadVerdict::Supersede => None,
     };
-    let sentence = blocked.map_or_else(|| ANY_MOMENT.to_owned(), |blocked| blocked.sentence(&view));
+    let sentence = match (blocked, &entry.node) {
+        (None, _) => ANY_MOMENT.to_owned(),
+        (Some(BlockedBy::Node), Some(node)) => for_node(rows, node)?,
+        (Some(blocked), _) => blocked.sentence(&view),
+    };
     Ok(Head {
         id: entry.id,
         blocked,
         sentence,
     })
+}
+
+/// What waits for a daemon that it is bound to.
+pub(super) fn for_node(rows: &mut impl Rows, node: &NodeName) -> Result<String, StoreError> {
+    let why = if nodes::is_gone(rows, node)? {
+        ", which is gone, to come back"
+    } else if nodes::drain_of(rows, node)?.is_some() {
+        ", which is drained"
+    } else {
+        ""
+    };
+    Ok(format!("Waiting for node {node}{why}"))
 }
 
 /// `blockedBy` on the wire.

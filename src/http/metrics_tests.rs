@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::fixture::{Face, pool};
+use super::fixture::Face;
 use crate::domain::slots::entry::EntryState;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::run::RunState;
@@ -255,9 +255,7 @@ async fn take(face: &Face, held: &mut Vec<Claimed>, step: Step) {
         Step::Cancel(job) => drop(face.post_json(&format!("/jobs/{job}/cancel"), "{}").await),
         Step::Pause(name, true) => drop(face.post_json(&format!("/pools/{name}/pause"), "{}").await),
         Step::Pause(name, false) => drop(face.post_json(&format!("/pools/{name}/resume"), "{}").await),
-        Step::Configure(slots) => face.edit_book(|book| {
-            book.slot_pools.get_mut(&pool("p")).unwrap().slots = slots;
-        }),
+        Step::Configure(slots) => face.configure_slots("p", slots).await,
         Step::Advance(ms) => face.clock.advance(ms),
     }
 }

@@ -175,6 +175,7 @@ fn path_parameter(name: &str) -> Value {
         "pool" => "The name of a slot pool.",
         "entry" => "The id of a slot entry (`queueId`).",
         "run" => "The id of a run.",
+        "node" => "The name of a daemon.",
         "step" => "The name of a step; `main` for a job.",
         "attempt" => "The number of an attempt, from 1.",
         _ => "",

@@ -11,9 +11,11 @@ use super::operation::Operation;
 use super::param::{Kind, Param};
 use super::router::page;
 use crate::domain::workflow::attempt::Outcome;
-use crate::engine::changes::start;
+use crate::engine::changes::{nodes, start};
+use crate::store::rows::NodeRecord;
 use crate::words::ids::EntryId;
 use crate::words::names::JobName;
+use crate::words::time::Millis;
 
 const COMMITTED: &str = "config/openapi.json";
 const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
@@ -123,6 +125,18 @@ async fn stage() -> Stage {
     let last = face.post("/jobs/a/start").await.json();
     let text = |name: &str| last[name].as_str().unwrap().to_owned();
     let ended = first.run.id.to_string();
+    let record = NodeRecord {
+        generated: true,
+        host: "h".to_owned(),
+        boot_id: "b".to_owned(),
+        pid_namespace: 1,
+        pid: 1,
+        start_ticks: 1,
+        started_at: Millis(0),
+        last_seen: Millis(0),
+    };
+    let node = face.app.engine.node.clone();
+    face.change(move |tx| nodes::introduce(tx, &node, &record)).await;
     Stage {
         ended,
         waiting: text("runId"),
@@ -148,6 +162,7 @@ impl Stage {
             ("{pool}", "p"),
             ("{entry}", self.entry.as_str()),
             ("{run}", run.as_str()),
+            ("{node}", "n-a"),
             ("{step}", "main"),
             ("{attempt}", "1"),
         ];

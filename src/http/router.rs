@@ -133,6 +133,10 @@ fn the_daemon(page: Page) -> Page {
             shows(data::<config::ReloadedView>);
         get "/api/nodes", nodes::list, listNodes, "system:read", "Daemons that have used this state directory, by name.",
             query(&PARAMS), shows(page_of::<nodes::NodeView>);
+        post "/api/nodes/{node}:drain", nodes::drain, drainNode, "system:write", "Tells a daemon to begin nothing more; what it runs goes on.",
+            fields(&nodes::FIELDS), shows(data::<nodes::NodeView>);
+        post "/api/nodes/{node}:undrain", nodes::undrain, undrainNode, "system:write", "Lets a daemon begin work again.",
+            shows(data::<nodes::NodeView>);
         get "/api/store/check", store_check::run, checkStore, "system:read", "Checks every row and index of the store.",
             shows(data::<store_check::CheckView>);
         get "/api/backups", backups::list, listBackups, "system:read", "The newest backups, newest first.",

@@ -144,6 +144,8 @@ fn rerun_answer((of, job, pool): (RunId, &str, Option<&str>), started: &Started)
         | Started::Paused
         | Started::LastFailed
         | Started::TooLate
+        | Started::LeftToOthers
+        | Started::NodeDrained(_)
         | Started::Refused(_)
         | Started::StillRunning => return None,
     };

@@ -406,7 +406,7 @@ pub(super) fn waiting(
                 .and_then(|ready| ready.node)
                 .filter(|node| *node != book.node);
             Ok(Some(match elsewhere {
-                Some(node) => plain("node", format!("Waiting for node {node}")),
+                Some(node) => plain("node", head::for_node(rows, &node)?),
                 None => plain("ready", ANY_MOMENT.to_owned()),
             }))
         }

@@ -15,7 +15,7 @@ use crate::engine::schedules;
 use crate::store::rows::{Fire, Owed};
 use crate::store::tables::{FIRES, OWED};
 use crate::words::ids::{RunId, TenantId};
-use crate::words::names::JobName;
+use crate::words::names::{JobName, NodeName};
 use crate::words::time::{Millis, parse_instant};
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -253,8 +253,11 @@ async fn why_judges_by_the_schedule_in_force_then() {
     ] {
         set_clock(&face, at(time));
         let definition = written(text, enabled);
-        face.change(move |tx| publish::publish(tx, std::slice::from_ref(&definition), &BTreeMap::new()))
-            .await;
+        face.change(move |tx| {
+            let node = NodeName::new("n-a").unwrap();
+            publish::publish(tx, &node, std::slice::from_ref(&definition), &BTreeMap::new())
+        })
+        .await;
     }
     schedule(&face, "free", "0 9 * * *", "UTC");
     set_clock(&face, at("2025-12-03T12:00:00Z"));

@@ -67,7 +67,7 @@ async fn starts_answer_as_the_table_says() {
         face.post("/jobs/a/start").await.json()["code"],
         "RESOURCE_EXHAUSTED"
     );
-    face.edit_book(|book| book.slot_pools.get_mut(&pool("p")).unwrap().slots = 2);
+    face.configure_slots("p", 2).await;
     check(
         &face.post("/jobs/a/start").await,
         409,

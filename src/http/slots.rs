@@ -21,6 +21,7 @@ use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryState, SlotEntry};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::EntryCancelled;
+use crate::engine::changes::drift;
 use crate::engine::changes::head as admission_head;
 use crate::engine::desk;
 use crate::store::rows::RunningRow;
@@ -57,6 +58,8 @@ pub(super) struct PoolView {
     truncated: bool,
     paused: Option<PauseView>,
     draining: bool,
+    /// The daemon whose load has given it other numbers than this daemon's configuration: this one takes nothing into it.
+    differs_from: Option<String>,
     blocked_by: Option<Blocked>,
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<EntryView>>,
@@ -281,6 +284,7 @@ fn view(
         truncated: queued > queued_shown as u64,
         paused: pause.map(PauseView::of),
         draining: slots != configured_slots,
+        differs_from: drift::slot_pool(rows, book, name)?.map(|other| other.node),
         blocked_by: app.heads.note(name, head.as_ref(), now),
         entries: list,
     })

@@ -106,11 +106,15 @@ pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Res
     let told = desk::start_job(&app.engine, wish, asked).await?;
     once::respond(told, |started| match &started {
         Started::Refused(refusal) => refused(refusal),
-        Started::StillRunning => Problem::forbidden_by_state(started.refusal(&name).unwrap_or_default()),
-        Started::Queued { .. } | Started::Ready { .. } => unreachable!("an accepted start has an answer"),
-        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => {
-            unreachable!("a start by hand has no due moment")
+        Started::StillRunning | Started::NodeDrained(_) => {
+            Problem::forbidden_by_state(started.refusal(&name).unwrap_or_default())
         }
+        Started::Queued { .. } | Started::Ready { .. } => unreachable!("an accepted start has an answer"),
+        Started::AlreadyFired
+        | Started::Paused
+        | Started::LastFailed
+        | Started::TooLate
+        | Started::LeftToOthers => unreachable!("a start by hand has no due moment"),
     })
 }
 
@@ -161,6 +165,8 @@ fn answer(known: &Known, started: &Started) -> Option<Answer> {
             | Started::LastFailed
             | Started::TooLate
             | Started::Refused(_)
+            | Started::LeftToOthers
+            | Started::NodeDrained(_)
             | Started::StillRunning,
             _,
         ) => None,
@@ -171,6 +177,10 @@ fn refused(refusal: &SlotRefusal) -> Problem {
     let problem = Problem::forbidden_by_state(refusal.to_string());
     match refusal {
         SlotRefusal::Full => problem.code("RESOURCE_EXHAUSTED"),
-        SlotRefusal::Unknown(_) | SlotRefusal::Locks | SlotRefusal::Draining => problem,
+        SlotRefusal::Unknown(_)
+        | SlotRefusal::Locks
+        | SlotRefusal::Draining
+        | SlotRefusal::Differs { .. }
+        | SlotRefusal::JobDiffers { .. } => problem,
     }
 }

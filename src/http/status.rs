@@ -1,5 +1,7 @@
 //! `GET /api/status`: the state of the daemon on one page, with a sentence that says whether all is well.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
@@ -13,9 +15,10 @@ use super::{health, nodes};
 use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
+use crate::engine::changes::drift::{Drift, Other};
 use crate::engine::changes::{head, late};
 use crate::store::rows::{BreachRow, NodeRecord};
-use crate::store::tables::{POISONED_RUNS, READY_STEPS, RUNS};
+use crate::store::tables::{NODE_DRAINS, POISONED_RUNS, READY_STEPS, RUNS};
 use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -48,6 +51,8 @@ pub(super) struct StatusView {
     nodes: Vec<NodeSummary>,
     next_fires: Vec<FireView>,
     configuration: ConfigurationView,
+    /// Where this daemon's configuration is not the one that was loaded last.
+    drift: DriftView,
     store: StoreView,
     disk: DiskView,
     retention: RetentionView,
@@ -106,10 +111,62 @@ impl RetentionView {
     }
 }
 
+/// What another daemon has loaded in another way. This one neither fires nor claims such jobs for all, and takes nothing
+/// into such slot pools.
+#[derive(Debug, Serialize, ToSchema)]
+struct DriftView {
+    pools: Vec<DriftItem>,
+    jobs: Vec<DriftItem>,
+}
+
+/// A slot pool or a job.
+#[derive(Debug, Serialize, ToSchema)]
+struct DriftItem {
+    name: String,
+    /// Whose load it was.
+    node: String,
+    /// When.
+    at: Option<String>,
+}
+
+impl DriftView {
+    fn of(drift: &Drift) -> DriftView {
+        let item = |name: String, other: &Other| DriftItem {
+            name,
+            node: other.node.clone(),
+            at: other.at.map(|at| at.to_string()),
+        };
+        let pools = drift.slot_pools.iter();
+        let jobs = drift.jobs.iter();
+        DriftView {
+            pools: pools.map(|(name, other)| item(name.to_string(), other)).collect(),
+            jobs: jobs.map(|(name, other)| item(name.to_string(), other)).collect(),
+        }
+    }
+
+    /// One sentence, if there is anything to say.
+    fn complaint(&self) -> Option<String> {
+        let first = self.pools.first().or(self.jobs.first())?;
+        let count = |number: usize, thing: &str| match number {
+            0 => None,
+            1 => Some(format!("1 {thing}")),
+            _ => Some(format!("{number} {thing}s")),
+        };
+        let parts = [count(self.pools.len(), "pool"), count(self.jobs.len(), "job")];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        Some(format!(
+            "Of {} the configuration differs from node {}, which loaded last: reload one of the two.",
+            parts.join(" and "),
+            first.node
+        ))
+    }
+}
+
 #[derive(Debug, Serialize, ToSchema)]
 struct NodeSummary {
     name: String,
-    /// `live`, or `gone` when nobody holds its lock.
+    /// `live`; `draining` and `drained` when it begins nothing more and still has work or has none; `gone` when nobody holds
+    /// its lock.
     state: &'static str,
     last_seen: String,
 }
@@ -205,6 +262,9 @@ struct Seen {
     dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<(NodeName, NodeRecord)>,
+    /// Those that begin nothing more, and those that have work.
+    drained: BTreeSet<NodeName>,
+    busy: BTreeSet<NodeName>,
 }
 
 /// The page.
@@ -215,12 +275,12 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
     let checks = health::checks(&app);
     let root = app.engine.directory.root().file_name();
     let configuration = ConfigurationView::of(&app);
+    let drift = DriftView::of(&app.engine.drift.now());
     let nodes = seen.nodes.iter().map(|(name, record)| NodeSummary {
         name: name.to_string(),
-        state: if nodes::is_live(&app.engine, name) {
-            "live"
-        } else {
-            "gone"
+        state: {
+            let (is_drained, is_busy) = (seen.drained.contains(name), seen.busy.contains(name));
+            nodes::state_of(&app.engine, name, is_drained, is_busy)
         },
         last_seen: record.last_seen.to_string(),
     });
@@ -233,7 +293,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         state_directory: root
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        verdict: verdict(&checks, &seen, configuration.complaint()),
+        verdict: verdict(&checks, &seen, configuration.complaint().or(drift.complaint())),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
         counts: seen.counts,
@@ -243,6 +303,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         pools: seen.pools,
         next_fires: next_fires(&book, now),
         configuration,
+        drift,
         store: app.engine.store.stats().into(),
         disk: DiskView::of(&app),
         retention: RetentionView::of(&app),
@@ -257,7 +318,9 @@ pub(super) async fn verdict_now(app: &App) -> String {
         Ok(seen) => verdict(
             &health::checks(app),
             &seen,
-            ConfigurationView::of(app).complaint(),
+            ConfigurationView::of(app)
+                .complaint()
+                .or(DriftView::of(&app.engine.drift.now()).complaint()),
         ),
         Err(_) => "Not ready: the store does not answer.".to_owned(),
     }
@@ -282,7 +345,8 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         });
     }
     let (failed_last_24h, failed_is_lower_bound) = failed_since(rows, now)?;
-    let running = runs::live(rows)?.len();
+    let live = runs::live(rows)?;
+    let running = live.len();
     let poisoned = rows.scan_each_back(&POISONED_RUNS, &(TENANT,), None, limits::PAGE_DEFAULT)?;
     let poisoned = poisoned
         .into_iter()
@@ -304,6 +368,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         dead_letters += effects::dead_count(rows, target)?;
     }
     let late = late::all_stored(rows)?;
+    let drained = rows.scan_each(&NODE_DRAINS, &(), None, usize::MAX)?;
     Ok(Seen {
         late: late.iter().filter_map(late_job).collect(),
         dead_letters,
@@ -311,6 +376,11 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
         poisoned: poisoned.collect(),
         pools,
         nodes: nodes::all(rows)?.into_iter().collect(),
+        drained: drained
+            .into_iter()
+            .filter_map(|each| Some(each.row.ok()?.0.0))
+            .collect(),
+        busy: live.into_iter().map(|(_, _, live)| live.claim.node).collect(),
     })
 }
 

@@ -142,19 +142,23 @@ fn of_ready_steps(rows: &mut impl Rows, book: &Book) -> Result<Vec<WaitGroup>, S
         }
         first.get_or_insert_with(|| head_of(run, Some(ready.job)));
     }
-    let view = |(node, (count, oldest, head)): (Option<NodeName>, (u64, Option<Millis>, _))| WaitGroup {
-        code: if node.is_some() { "node" } else { "ready" },
-        text: node.map_or_else(
-            || ANY_MOMENT.to_owned(),
-            |node| format!("Waiting for node {node}"),
-        ),
-        pool: None,
-        count,
-        oldest_since: oldest.map(|at| at.to_string()),
-        retry_at: None,
-        head,
-    };
-    Ok(groups.into_iter().map(view).collect())
+    let mut views = Vec::with_capacity(groups.len());
+    for (node, (count, oldest, first)) in groups {
+        let text = match &node {
+            Some(node) => head::for_node(rows, node)?,
+            None => ANY_MOMENT.to_owned(),
+        };
+        views.push(WaitGroup {
+            code: if node.is_some() { "node" } else { "ready" },
+            text,
+            pool: None,
+            count,
+            oldest_since: oldest.map(|at| at.to_string()),
+            retry_at: None,
+            head: first,
+        });
+    }
+    Ok(views)
 }
 
 /// Steps whose next attempt waits for its time.

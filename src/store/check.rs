@@ -152,6 +152,11 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         EFFECT_DECIDED,
         RUN_EFFECTS,
         EFFECT_COUNTS,
+        DELIVERING,
+        NODE_DRAINS,
+        PUBLISHED_BY,
+        BLOCKED_HEADS,
+        GONE_NODES,
         BREACHES,
         BACKUPS
     );
@@ -378,11 +383,15 @@ fn check_effects(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
     let tenant = effects::TENANT;
     let (mut due, mut decided, mut of_runs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    let mut waiting = BTreeSet::new();
     let mut newest = 0;
     let unreadable = every(tx, &all::EFFECTS, |(_, seq), effect| {
         newest = newest.max(seq);
         match effects::index_of(&effect) {
-            EffectIndex::Due(at) => due.insert((tenant, at, seq).encode()),
+            EffectIndex::Due(at) => {
+                waiting.insert(seq);
+                due.insert((tenant, at, seq).encode())
+            }
             EffectIndex::Decided(at) => decided.insert((tenant, at, seq).encode()),
         };
         of_runs.extend(effect.run.map(|run| (tenant, run, seq).encode()));
@@ -395,6 +404,11 @@ fn check_effects(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
     if !unreadable.is_empty() {
         return Ok(());
     }
+    every(tx, &all::DELIVERING, |(_, seq), _| {
+        if !waiting.contains(&seq) {
+            findings.push(format!("delivering: report {seq} does not wait"));
+        }
+    })?;
     compare(tx, &all::EFFECT_DUE, due, findings)?;
     compare(tx, &all::EFFECT_DECIDED, decided, findings)?;
     compare(tx, &all::RUN_EFFECTS, of_runs, findings)?;

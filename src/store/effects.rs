@@ -1,9 +1,9 @@
 //! The only writer of reports: each write brings all index rows of the effect along, and the counts.
 
 use super::error::StoreError;
-use super::rows::{EffectDueRow, Number, Present};
+use super::rows::{Delivering, EffectDueRow, Number, Present};
 use super::table::Rows;
-use super::tables::{EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, RUN_EFFECTS};
+use super::tables::{DELIVERING, EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, RUN_EFFECTS};
 use super::tx::Tx;
 use crate::domain::report::{Effect, EffectState, ReportTarget};
 use crate::words::ids::{RunId, TenantId};
@@ -160,6 +160,16 @@ pub fn forget_decided(tx: &mut Tx<'_>, run: RunId) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Who delivers it now, if somebody does.
+pub fn delivering(rows: &mut impl Rows, seq: u64) -> Result<Option<Delivering>, StoreError> {
+    rows.get(&DELIVERING, &(TENANT, seq))
+}
+
+/// Makes the delivery of a waiting effect somebody's, until it is replaced or forgotten.
+pub fn deliver_by(tx: &mut Tx<'_>, seq: u64, row: &Delivering) -> Result<(), StoreError> {
+    tx.put(&DELIVERING, &(TENANT, seq), row)
+}
+
 fn put(tx: &mut Tx<'_>, effect: &Effect) -> Result<(), StoreError> {
     tx.put(&EFFECTS, &(TENANT, effect.seq), effect)?;
     match index_of(effect) {
@@ -177,6 +187,7 @@ fn leave(tx: &mut Tx<'_>, effect: &Effect) -> Result<(), StoreError> {
         EffectIndex::Due(at) => tx.remove(&EFFECT_DUE, &(TENANT, at, effect.seq))?,
         EffectIndex::Decided(at) => tx.remove(&EFFECT_DECIDED, &(TENANT, at, effect.seq))?,
     };
+    tx.remove(&DELIVERING, &(TENANT, effect.seq))?;
     recount(tx, effect, false)
 }
 

@@ -8,7 +8,7 @@ use super::rows::{
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
     ScheduleMark, WaitingRow,
 };
-use super::{golden_backups, golden_reports};
+use super::{golden_backups, golden_daemons, golden_reports};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -479,13 +479,14 @@ pub(super) fn samples() -> Vec<Sample> {
     schedule_samples(&mut out);
     golden_reports::samples(&mut out);
     golden_backups::samples(&mut out);
+    golden_daemons::samples(&mut out);
     out
 }
 
 fn golden_lines() -> impl Iterator<Item = &'static str> {
-    let more = golden_reports::GOLDEN
-        .lines()
-        .chain(golden_backups::GOLDEN.lines());
+    let more = golden_reports::GOLDEN.lines();
+    let more = more.chain(golden_backups::GOLDEN.lines());
+    let more = more.chain(golden_daemons::GOLDEN.lines());
     GOLDEN.lines().chain(more)
 }
 
@@ -571,6 +572,7 @@ fn decode_all(bytes: &[u8]) {
     );
     golden_reports::decode_all(bytes);
     golden_backups::decode_all(bytes);
+    golden_daemons::decode_all(bytes);
 }
 
 proptest::proptest! {

@@ -21,8 +21,8 @@ use crate::words::time::Now;
 
 /// The format that this binary writes. A change of it comes with a step below.
 ///
-/// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the table of backups.
-/// 1 and 2 are read as they are.
+/// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the tables of
+/// backups and those that several daemons need between them. 1 and 2 are read as they are.
 pub const FORMAT: u32 = 3;
 
 /// One step: the format that it leads to, and what it does. Steps are run in order, in one transaction.

@@ -33,6 +33,8 @@ mod golden;
 #[cfg(test)]
 mod golden_backups;
 #[cfg(test)]
+mod golden_daemons;
+#[cfg(test)]
 mod golden_reports;
 mod handle;
 pub mod keys;

@@ -6,14 +6,14 @@ use super::codec::Record;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
-use crate::domain::slots::claim::{Claim, Lease};
+use crate::domain::slots::claim::{Claim, ClockId, Lease};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
-use crate::words::time::Millis;
+use crate::words::time::{BootMillis, Millis, Now};
 
 macro_rules! record {
     ($($type:ty, $name:literal, $version:literal;)*) => {
@@ -57,6 +57,9 @@ record! {
     EffectDueRow, "effect due row", 1;
     BreachRow, "breach", 1;
     BackupRow, "backup", 1;
+    Delivering, "delivering", 1;
+    NodeDrain, "node drain", 1;
+    PublishedBy, "published by", 1;
 }
 
 /// A counter of the store.
@@ -363,4 +366,46 @@ pub enum BackupResult {
         /// Why.
         reason: String,
     },
+}
+
+/// A report that a daemon delivers now, so that another one does not: a small lease that nobody renews.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivering {
+    /// Who.
+    pub node: NodeName,
+    /// From the counter of all claims: what is written about the delivery is compared with it.
+    pub fence: u64,
+    /// The clock of `since`.
+    pub clock: ClockId,
+    /// When it was taken, on that clock.
+    pub since: BootMillis,
+    /// For how long it is nobody else's.
+    pub hold_ms: u64,
+}
+
+impl Delivering {
+    /// True when its time is over by its own clock; `None` when that clock cannot be read here.
+    pub fn is_over(&self, clock: &ClockId, now: Now) -> Option<bool> {
+        (self.clock == *clock).then(|| self.since.until(now.boot) >= self.hold_ms)
+    }
+}
+
+/// An operator has told a daemon to begin nothing more. The row holds over restarts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeDrain {
+    /// Since when.
+    pub since: Millis,
+    /// Who.
+    pub by: String,
+    /// Why.
+    pub note: String,
+}
+
+/// Whose load said something last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedBy {
+    /// The daemon.
+    pub node: NodeName,
+    /// When.
+    pub at: Millis,
 }

@@ -3,9 +3,9 @@
 use super::feed::FeedRow;
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, DueRow, EffectDueRow, Fire, JobMark,
-    LiveAttempt, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep,
-    Remembered, RunningRow, ScheduleMark, WaitingRow,
+    BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
+    LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -114,13 +114,23 @@ tables! {
     40 BREACHES "breaches" (TenantId, JobName, String) => BreachRow;
     /// The newest backups, by when they began and who made them.
     41 BACKUPS "backups" (Millis, NodeName) => BackupRow;
+    /// Reports that a daemon delivers now.
+    42 DELIVERING "delivering" (TenantId, u64) => Delivering;
+    /// Daemons that an operator has told to begin nothing more.
+    43 NODE_DRAINS "node_drains" (NodeName) => NodeDrain;
+    /// Whose load said last what is published of a job or a slot pool: `job NAME`, `pool NAME`.
+    44 PUBLISHED_BY "published_by" (TenantId, String) => PublishedBy;
+    /// The head of a slot pool's queue that was last told of as blocked by a dead node: its seq.
+    45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
+    /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
+    46 GONE_NODES "gone_nodes" (NodeName) => Present;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BACKUPS.index, super::NAMES.len() - 1);
+        assert_eq!(super::GONE_NODES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

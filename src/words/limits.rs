@@ -27,10 +27,14 @@ pub const PEER_LIST_MS: u64 = 1_000;
 pub const PEER_WORDS_MAX: usize = 256;
 /// How long a daemon that starts waits until the others let it in.
 pub const JOINING_MS: u64 = 15_000;
+/// A daemon that holds more than its share of a slot pool leaves what anybody may claim to the others for this long.
+pub const YIELD_MS: u64 = 25;
 /// Commits of other daemons wake the loops at most this often.
 pub const FOREIGN_WAKE_MS: u64 = 5;
 /// The pass that needs no traffic: deadlines and lapsed leases are noticed within this time.
 pub const PASS_PERIOD_MS: u64 = 1_000;
+/// A queue whose head waits for a dead node for this long is told of.
+pub const HEAD_BLOCKED_MS: u64 = 60_000;
 /// How often an idle daemon writes that it is there.
 pub const LAST_SEEN_PERIOD_MS: u64 = 15_000;
 /// A fire later than this is missed, not late.
@@ -160,6 +164,8 @@ pub const EFFECTS_OF_JOB_MAX: u64 = 1_000;
 pub const EFFECTS_MAX: u64 = 10_000;
 /// Reports kept of one run, so that endless retries leave no endless rows.
 pub const EFFECTS_OF_RUN_MAX: usize = 50;
+/// A report that a daemon delivers is its own for this long beyond the time that the delivery itself may take.
+pub const DELIVERY_SLACK_MS: u64 = 30_000;
 /// Deliveries at once.
 pub const DELIVERIES_MAX: usize = 16;
 /// Deliveries at once for one job and one kind of receiver: one that hangs holds up no other.

@@ -415,7 +415,7 @@ fn stopped(stop: &Stop) -> Ended {
     match stop {
         Stop::Requested(sentence) => ended_by(Outcome::Cancelled, None, sentence.clone()),
         Stop::DaemonStopped => ended_by(Outcome::Lost, None, reason::DAEMON_STOPPED.to_owned()),
-        Stop::LeaseLost { .. } => ended_by(Outcome::Lost, None, "pool lease lost".to_owned()),
+        Stop::LeaseLost { .. } => ended_by(Outcome::Lost, None, reason::LEASE_LOST.to_owned()),
     }
 }
 

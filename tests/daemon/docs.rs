@@ -5,7 +5,8 @@
 //! `sh` is a session: lines that begin with `$ ` are run, and each other line must be found in the answer, in that order.
 //! There, `…` stands for anything; ids, times, lengths of time and ports need not agree, but in a block `sh exact`.
 //! `# exits N` on a line of its own is the exit code of the next command. `ID` is the run that was shown last. `$ ductor
-//! serve` starts the page's daemon, in place of one that runs. `https://hooks.example.org` is a receiver of this test.
+//! serve` starts the page's daemon, in place of one that runs; `$ ductor serve --node NAME` starts one of that name, beside
+//! others that run. `https://hooks.example.org` is a receiver of this test.
 //! A block of another kind fails the test, so that nothing is passed over.
 
 use std::fmt::Write as _;
@@ -15,14 +16,18 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "schedule.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
     "get-told-on-failure.md",
     "find-out-why.md",
+    "run-several-daemons.md",
     "back-up-and-restore.md",
 ];
+
+/// A table of tests; `tests/tidy.rs` sees that each of them exists.
+const PROMISES: &str = "slot-pool-promises.md";
 
 /// Made of the table of keys, and compared with it by the tests of `config/`.
 const GENERATED: &str = "configuration.md";
@@ -113,6 +118,8 @@ struct Walk {
     place: Place,
     receiver: Receiver,
     daemon: Option<Daemon>,
+    /// Daemons with a name of their own, beside the first.
+    beside: Vec<(String, Daemon)>,
     run: Option<String>,
 }
 
@@ -123,6 +130,7 @@ impl Walk {
             place: Place::new("jobs: []\n"),
             receiver: Receiver::new(Answer::Status(204)),
             daemon: None,
+            beside: Vec::new(),
             run: None,
         }
     }
@@ -163,11 +171,27 @@ impl Walk {
 
     fn session(&mut self, at: &str, body: &str, exact: bool) {
         for step in steps(body) {
+            let named = step.command.strip_prefix("ductor serve --node ");
+            let name = named.map(|rest| rest.split(' ').next().unwrap_or_default());
             if step.command == "ductor serve" {
                 self.serve(at, &step);
+            } else if let Some(name) = name {
+                self.serve_named(name);
             } else {
                 self.step(at, &step, exact);
             }
+        }
+    }
+
+    /// The port is the test's own choice, whatever the page says.
+    fn serve_named(&mut self, name: &str) {
+        self.beside.retain(|(other, _)| other != name);
+        let builder = Builder::at(&self.place).env("TZ", "UTC").node(name);
+        let daemon = builder.leave_store_unchecked().start();
+        if self.daemon.is_none() {
+            self.daemon = Some(daemon);
+        } else {
+            self.beside.push((name.to_owned(), daemon));
         }
     }
 
@@ -397,7 +421,7 @@ fn every_page_has_its_test_and_its_line_in_the_index() {
     let listed = std::fs::read_dir(docs()).unwrap();
     let mut found: Vec<String> = listed
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .filter(|name| !["README.md", GENERATED, "images"].contains(&name.as_str()))
+        .filter(|name| !["README.md", GENERATED, PROMISES, "images"].contains(&name.as_str()))
         .collect();
     found.sort();
     let mut known = PAGES.to_vec();
@@ -455,6 +479,11 @@ fn page_get_told_on_failure() {
 #[test]
 fn page_find_out_why() {
     walk("find-out-why.md");
+}
+
+#[test]
+fn page_run_several_daemons() {
+    walk("run-several-daemons.md");
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod docs;
 mod examples;
 mod export;
 mod faults;
+mod many;
 mod matrix;
 mod observed;
 mod pages;

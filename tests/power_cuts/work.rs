@@ -133,8 +133,9 @@ impl Work {
         for book in &mut self.books {
             book.jobs = definitions.iter().map(as_in_a_book).collect();
         }
+        let node = self.books[0].node.clone();
         Box::new(move |tx| {
-            publish::publish(tx, &definitions, &slot_pools())?;
+            publish::publish(tx, &node, &definitions, &slot_pools())?;
             Ok(None)
         })
     }
@@ -191,6 +192,8 @@ impl Work {
                 | Started::LastFailed
                 | Started::TooLate
                 | Started::Refused(_)
+                | Started::LeftToOthers
+                | Started::NodeDrained(_)
                 | Started::StillRunning => None,
             })
         })
@@ -210,6 +213,7 @@ impl Work {
             place: place(),
             processes: (0..4).map(|_| process()).collect(),
             rules: Rules::plain(),
+            leave_to: 0,
         };
         Box::new(move |tx| {
             claim::pass(tx, &book, &pass)?;
@@ -288,6 +292,7 @@ fn as_in_a_book(definition: &Definition) -> (JobName, BookJob) {
         definition: Arc::new(definition.clone()),
         version: 1,
         digest: definition.digest(),
+        content: definition.stored().1,
         schedule: None,
         reports: Arc::default(),
     };

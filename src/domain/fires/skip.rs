@@ -8,6 +8,10 @@ pub fn skip_text(code: &str) -> String {
         "pool_unavailable" => "the state of its pool was unavailable",
         "pool_locks" => "pool state requires reliable exclusive locks",
         "pool_unknown" => "its pool is not configured",
+        "configuration_differs" => {
+            "the configuration of its node was not the one that another daemon had loaded last"
+        }
+        "node_drained" => "its node was drained",
         "job_paused" => "the job was paused",
         "still_running" => "another instance was still running, and its concurrencyPolicy is Forbid",
         "last_not_successful" => "the run before it had not succeeded, and onlyIfLastSucceeded is set",
@@ -40,6 +44,8 @@ mod tests {
             "pool_unavailable",
             "pool_locks",
             "pool_unknown",
+            "configuration_differs",
+            "node_drained",
             "job_paused",
             "still_running",
             "last_not_successful",

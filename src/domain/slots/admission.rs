@@ -48,6 +48,22 @@ pub enum SlotRefusal {
     /// E8.
     #[error("pool queue is full")]
     Full,
+    /// The daemon that was asked has other numbers for the slot pool than those that were loaded last.
+    #[error("pool {slot_pool}: configuration differs from node {node}")]
+    Differs {
+        /// The slot pool.
+        slot_pool: String,
+        /// Whose load it was.
+        node: String,
+    },
+    /// The daemon that was asked would run something else than what was loaded last: its entry would be cancelled at once.
+    #[error("job '{job}': configuration differs from node {node}")]
+    JobDiffers {
+        /// The job.
+        job: String,
+        /// Whose load it was.
+        node: String,
+    },
 }
 
 impl SlotRefusal {
@@ -58,6 +74,7 @@ impl SlotRefusal {
             SlotRefusal::Locks => "pool_locks",
             SlotRefusal::Draining => "pool_draining",
             SlotRefusal::Full => "pool_full",
+            SlotRefusal::Differs { .. } | SlotRefusal::JobDiffers { .. } => "configuration_differs",
         }
     }
 }

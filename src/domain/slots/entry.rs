@@ -138,6 +138,8 @@ pub mod reason {
     pub const LAUNCH_FAILED: &str = "launch failed";
     /// T12.
     pub const LEASE_LAPSED: &str = "lease lapsed";
+    /// Why the attempt of a claim ended that could not be kept.
+    pub const LEASE_LOST: &str = "pool lease lost";
     /// T13.
     pub const DAEMON_DIED: &str = "daemon died";
     /// T14.

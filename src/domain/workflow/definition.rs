@@ -8,6 +8,7 @@ use crate::domain::lateness::Sla;
 use crate::domain::report::ReportWishes;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
+use crate::words::payload::JsonText;
 
 /// A job or, later, a graph of several steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -308,6 +309,13 @@ pub struct Verify {
 }
 
 impl Definition {
+    /// The whole definition as it is stored, and the SHA-256 of that.
+    pub fn stored(&self) -> (JsonText, String) {
+        let json = JsonText::of(self).expect("a definition is plain data");
+        let content = ids::sha256_hex(json.as_str().as_bytes());
+        (json, content)
+    }
+
     /// The one step of a job.
     pub fn main_step(&self) -> &Step {
         self.steps

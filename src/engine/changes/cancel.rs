@@ -44,6 +44,9 @@ pub fn entry(tx: &mut Tx<'_>, slot_pool: &SlotPoolName, id: EntryId) -> Result<E
     }
 }
 
+/// The topic of the feed by which the daemon of an execution learns that it is to end; its version is the fence.
+pub const ENDING: &str = "run.ending";
+
 /// The answer to the cancel of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunCancelled {
@@ -111,6 +114,7 @@ fn mark(
             by: by.to_owned(),
         });
         tx.put(&LIVE_ATTEMPTS, &key, &LiveAttempt { ending, ..live })?;
+        tx.tell(ENDING, run, fence, None);
     }
     Ok(Some(fence))
 }

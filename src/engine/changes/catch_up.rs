@@ -7,7 +7,7 @@ use crate::domain::workflow::definition::ScheduleText;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::engine::book::{Book, BookJob};
 use crate::engine::changes::start::{self, Start, Started};
-use crate::engine::changes::{head, maintain};
+use crate::engine::changes::{drift, head, maintain};
 use crate::store::rows::{Fire, Owed, ScheduleMark};
 use crate::store::tables::{FIRES, OWED, SCHEDULE_MARKS};
 use crate::store::{Abort, Rows, StoreError, Tx};
@@ -27,6 +27,22 @@ pub struct Found {
     pub skipped: usize,
     /// Moments that were too many to get a row each.
     pub unlisted: u64,
+}
+
+/// How far a look for missed moments goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    /// Up to and including this one.
+    pub at: Millis,
+    /// From where a job that was never seen before can miss something.
+    pub known_from: Millis,
+}
+
+impl Until {
+    /// Up to this moment, from which on a new job is known.
+    pub fn now(at: Millis) -> Until {
+        Until { at, known_from: at }
+    }
 }
 
 /// The node part of the job's fires in this daemon.
@@ -51,7 +67,8 @@ fn fingerprint(text: &ScheduleText) -> String {
 
 /// Finds and judges what was due up to and including `until` and has neither a row nor a debt, and moves the mark there.
 /// A job that was never seen before, or whose schedule is another one, has missed nothing.
-pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Result<Found, Abort> {
+pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, part: Until) -> Result<Found, Abort> {
+    let until = part.at;
     let Some(job) = book.jobs.get(name) else {
         return Ok(Found::default());
     };
@@ -59,6 +76,9 @@ pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Re
         return Ok(Found::default());
     };
     let node = fire_node(book, job);
+    if is_anothers(tx, book, job, &node)? {
+        return Ok(Found::default());
+    }
     let key = (TENANT, name.clone(), node.clone());
     let mark = ScheduleMark {
         at: until,
@@ -66,7 +86,11 @@ pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Re
     };
     let stored = tx.get(&SCHEDULE_MARKS, &key)?;
     let Some(stored) = stored.filter(|stored| stored.schedule == mark.schedule) else {
-        tx.put(&SCHEDULE_MARKS, &key, &mark)?;
+        let begun = ScheduleMark {
+            at: part.known_from,
+            ..mark
+        };
+        tx.put(&SCHEDULE_MARKS, &key, &begun)?;
         return Ok(Found::default());
     };
     let after = newest_known(tx, name, &node)?.map_or(stored.at, |newest| newest.max(stored.at));
@@ -78,6 +102,24 @@ pub fn detect(tx: &mut Tx<'_>, book: &Book, name: &JobName, until: Millis) -> Re
         tx.put(&SCHEDULE_MARKS, &key, &mark)?;
     }
     Ok(found)
+}
+
+/// True for a job that any daemon may fire and this one would fire in another way than was loaded last: what was missed is
+/// for those who have that configuration.
+fn is_anothers(rows: &mut impl Rows, book: &Book, job: &BookJob, node: &str) -> Result<bool, StoreError> {
+    if !node.is_empty() {
+        return Ok(false);
+    }
+    Ok(!drift::may_fire(rows, book, job)? || start::has_other_slot_pool(rows, book, job)?)
+}
+
+/// A moment that this daemon left to others: if nobody fired it, it is missed, and judged as such.
+pub fn nobody_fired(tx: &mut Tx<'_>, book: &Book, name: &JobName, instant: Millis) -> Result<Found, Abort> {
+    let Some(job) = book.jobs.get(name) else {
+        return Ok(Found::default());
+    };
+    let rules = rules_of(tx, job)?;
+    write(tx, job, "", catch_up::judge(rules, &[instant.0], tx.now().wall.0))
 }
 
 /// The newest moment of a job and node that has a fire row or is owed.
@@ -100,20 +142,33 @@ fn judge_and_write(
     node: &str,
     (after, until): (Millis, Millis),
 ) -> Result<Found, Abort> {
-    let name = &job.definition.name;
-    let now = tx.now().wall;
     let missed = schedule.missed(after.0, until.0, limits::MISSED_ROWS_MAX);
-    let pause = head::job_pause_row(tx, name)?;
-    let rules = catch_up::Rules {
+    let rules = rules_of(tx, job)?;
+    let found = write(
+        tx,
+        job,
+        node,
+        catch_up::judge(rules, &missed.newest, tx.now().wall.0),
+    )?;
+    Ok(Found {
+        unlisted: missed.older,
+        ..found
+    })
+}
+
+fn rules_of(rows: &mut impl Rows, job: &BookJob) -> Result<catch_up::Rules, StoreError> {
+    let pause = head::job_pause_row(rows, &job.definition.name)?;
+    Ok(catch_up::Rules {
         on_missed: job.definition.policy.on_missed,
         deadline_ms: job.definition.policy.starting_deadline_ms,
         paused_until: pause.map(|pause| pause.until.map_or(i64::MAX, |until| until.0)),
-    };
-    let mut found = Found {
-        unlisted: missed.older,
-        ..Found::default()
-    };
-    for (instant, verdict) in catch_up::judge(rules, &missed.newest, now.0) {
+    })
+}
+
+fn write(tx: &mut Tx<'_>, job: &BookJob, node: &str, judged: Vec<(i64, Verdict)>) -> Result<Found, Abort> {
+    let (name, now) = (&job.definition.name, tx.now().wall);
+    let mut found = Found::default();
+    for (instant, verdict) in judged {
         let instant = Millis(instant);
         match verdict {
             Verdict::Skip(word) => {
@@ -163,7 +218,8 @@ pub fn oldest(rows: &mut impl Rows, book: &Book) -> Result<Vec<(OwedKey, Owed)>,
         let name = key.1.clone();
         if let Some(job) = book.jobs.get(&name) {
             let node = fire_node(book, job);
-            let of_job = rows.scan(&OWED, &(TENANT, name.clone()), None, limits::MAINTENANCE_ROWS_MAX)?;
+            // Debts are bounded for each node; those of others stand between those of this one.
+            let of_job = rows.scan(&OWED, &(TENANT, name.clone()), None, usize::MAX)?;
             found.extend(of_job.into_iter().find(|((_, _, _, of), _)| *of == node));
         }
         after = Some((TENANT, name, Millis(i64::MAX), "\u{10ffff}".to_owned()));
@@ -198,7 +254,7 @@ pub fn begin(
         return Ok(Turn::NotNow);
     };
     let waits = owed.run.is_some() || owed.not_before > now || !job.definition.enabled;
-    if waits || head::job_pause(tx, name, now)?.is_some() {
+    if waits || head::job_pause(tx, name, now)?.is_some() || is_anothers(tx, book, job, node)? {
         return Ok(Turn::NotNow);
     }
     let deadline = job.definition.policy.starting_deadline_ms;
@@ -233,7 +289,12 @@ pub fn begin(
             "an earlier instance is still running".to_owned(),
             limits::PASS_PERIOD_MS,
         ),
-        other @ (Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate) => {
+        Started::NodeDrained(node) => (format!("node {node} is drained"), limits::RESUME_MS),
+        other @ (Started::AlreadyFired
+        | Started::Paused
+        | Started::LastFailed
+        | Started::LeftToOthers
+        | Started::TooLate) => {
             unreachable!("a catch-up is not answered by {other:?}")
         }
     };

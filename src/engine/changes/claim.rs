@@ -11,7 +11,7 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::domain::workflow::run::Run;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
-use crate::engine::changes::{advance, head, maintain, start};
+use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, start};
 use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
 use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_WAITING_COUNT};
@@ -44,6 +44,8 @@ pub struct Pass {
     pub processes: Vec<ProcessRef>,
     /// From SIGTERM to SIGKILL of each job is read from its definition; this rule is about expiry.
     pub rules: maintain::Rules,
+    /// To so many other daemons it leaves what would take it over its share of a slot pool; 0: it takes all it can.
+    pub leave_to: u32,
 }
 
 /// One claim that a pass has made.
@@ -78,6 +80,8 @@ pub struct Passed {
     pub unreadable: Vec<(SlotPoolName, StoreError)>,
     /// It stopped at a limit: pass again at once.
     pub more: bool,
+    /// It left something to the others: pass again when they had the time to take it.
+    pub left: bool,
 }
 
 /// What could not be read: each slot pool once, with its first cause.
@@ -143,12 +147,41 @@ pub fn look(
             Err(error) => return Err(error),
         }
     }
-    for each in rows.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)? {
-        let is_ours = |ready: &ReadyStep| ready.node.as_ref().is_none_or(|node| *node == book.node);
-        look.claims += usize::from(each.row.is_ok_and(|(_, ready)| is_ours(&ready)));
-    }
+    look.claims += ready_steps(rows, book, limits::CLAIMS_PER_CHANGE_MAX)?.len();
     look.claims = look.claims.min(limits::CLAIMS_PER_CHANGE_MAX);
+    if nodes::drain_of(rows, &book.node)?.is_some() {
+        look.claims = 0;
+    }
     Ok(look)
+}
+
+/// Steps without a slot pool that this daemon may claim, oldest first. Those of other daemons are passed over, however many
+/// a dead one has left.
+fn ready_steps(
+    rows: &mut impl Rows,
+    book: &Book,
+    most: usize,
+) -> Result<Vec<(RunId, StepRef, ReadyStep)>, StoreError> {
+    let mut found = Vec::new();
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = rows.scan_each(
+            &READY_STEPS,
+            &(TENANT,),
+            after.as_deref(),
+            limits::MAINTENANCE_ROWS_MAX,
+        )?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after = Some(last.key.clone());
+        for ((_, run, step), row) in page.into_iter().filter_map(|each| each.row.ok()) {
+            if row.node.as_ref().is_none_or(|node| *node == book.node) {
+                found.push((run, step, row));
+            }
+            if found.len() == most {
+                return Ok(found);
+            }
+        }
+    }
 }
 
 /// True when a pass would move the capacity of the slot pool, or trim its history.
@@ -161,7 +194,8 @@ fn has_upkeep(rows: &mut impl Rows, book: &Book, name: &SlotPoolName) -> Result<
     };
     let busy = head::is_busy(rows, name)?;
     let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
-    Ok(too_long || step != admission::CapacityStep::Keep)
+    let moves = step != admission::CapacityStep::Keep && drift::slot_pool(rows, book, name)?.is_none();
+    Ok(too_long || moves)
 }
 
 fn closed_prefix(name: &SlotPoolName) -> Vec<u8> {
@@ -223,6 +257,10 @@ fn has_unended(rows: &mut impl Rows, job: &JobName, except: RunId) -> Result<boo
 pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> {
     let mut done = Passed::default();
     let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
+    let is_drained = nodes::drain_of(tx, &book.node)?.is_some();
+    if is_drained {
+        free.clear();
+    }
     let expired = maintain::maintain(tx, &pass.rules)?;
     done.more = expired == limits::MAINTENANCE_ROWS_MAX;
     for name in book.slot_pools.keys() {
@@ -243,7 +281,9 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
     for name in book.slot_pools.keys() {
         done.more |= maintain::trim(tx, name)? == limits::MAINTENANCE_ROWS_MAX;
     }
-    claim_ready(tx, book, pass, &mut free, &mut done)?;
+    if !is_drained {
+        claim_ready(tx, book, pass, &mut free, &mut done)?;
+    }
     Ok(done)
 }
 
@@ -256,6 +296,9 @@ pub fn quick_pass(
     slot_pool: Option<&SlotPoolName>,
 ) -> Result<Passed, Abort> {
     let mut done = Passed::default();
+    if nodes::drain_of(tx, &book.node)?.is_some() {
+        return Ok(done);
+    }
     let mut free: Vec<ProcessRef> = pass.processes.iter().rev().copied().collect();
     let served = match slot_pool {
         Some(name) if book.locks_trusted => serve(tx, book, pass, name, &mut free, &mut done),
@@ -303,6 +346,10 @@ fn serve(
                 return Ok(());
             }
             HeadVerdict::Wait(_) => return Ok(()),
+            HeadVerdict::Claim if is_left_to_others(tx, book, pass, &entry)? => {
+                done.left = true;
+                return Ok(());
+            }
             HeadVerdict::Claim => {
                 let Some(process) = free.pop() else {
                     done.more = true;
@@ -315,6 +362,25 @@ fn serve(
     }
     done.more = true;
     Ok(())
+}
+
+/// True for an entry that others may claim too and with which this daemon would hold more than its share of the slots. What
+/// ends here could otherwise always begin here again, and the others would have nothing.
+fn is_left_to_others(
+    rows: &mut impl Rows,
+    book: &Book,
+    pass: &Pass,
+    entry: &SlotEntry,
+) -> Result<bool, StoreError> {
+    if pass.leave_to == 0 || entry.node.is_some() {
+        return Ok(false);
+    }
+    let running = entries::running(rows, &entry.slot_pool)?;
+    let own = running.iter().filter(|(_, row)| row.node == book.node);
+    let held: u32 = own.map(|(_, row)| row.slots).sum();
+    let state = head::slot_pool(rows, &entry.slot_pool)?;
+    let stored = head::stored_slots(state.as_ref(), book, &entry.slot_pool);
+    Ok(held > 0 && held + entry.slots > stored.div_ceil(pass.leave_to + 1))
 }
 
 fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {
@@ -392,6 +458,7 @@ fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<
             continue;
         }
         fences.push(live.claim.fence);
+        tx.tell(cancel::ENDING, run, live.claim.fence, None);
         let ending = Some(Ending {
             cause: EndingCause::Replaced,
             at,
@@ -413,11 +480,7 @@ fn claim_ready(
     free: &mut Vec<ProcessRef>,
     done: &mut Passed,
 ) -> Result<(), Abort> {
-    let ready = tx.scan_each(&READY_STEPS, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
-    for ((_, run, step), row) in ready.into_iter().filter_map(|each| each.row.ok()) {
-        if row.node.as_ref().is_some_and(|node| *node != book.node) {
-            continue;
-        }
+    for (run, step, row) in ready_steps(tx, book, limits::MAINTENANCE_ROWS_MAX)? {
         if policy_of(book, &row.job) == ConcurrencyPolicy::Replace
             && head::has_live_instance(tx, &row.job, run)?
         {

@@ -156,6 +156,14 @@ pub fn put_back(
         node: both.0.node.clone(),
     };
     if let Some(entry) = &entry {
+        if why == reason::LEASE_LAPSED {
+            tx.tell(
+                "pool.lease.lost",
+                entry.id,
+                holder.fence,
+                Some(live.claim.node.as_str()),
+            );
+        }
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }
     let (run, _) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;

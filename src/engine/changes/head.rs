@@ -1,16 +1,16 @@
 //! What is known about the head of a queue. Works on any rows, so that the look before a pass, the claim itself and the
 //! answer to "why does it wait" are one calculation.
 
-use crate::domain::slots::admission::{HeadView, Pause, SlotPoolState};
+use crate::domain::slots::admission::{self, BlockedBy, HeadVerdict, HeadView, Pause, SlotPoolState};
 use crate::domain::slots::entry::{EntryKind, SlotEntry};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::book::Book;
 use crate::engine::changes::retry;
-use crate::store::rows::PublishedJob;
-use crate::store::tables::{JOB_PAUSES, PUBLISHED_JOBS, SLOT_POOLS};
-use crate::store::{Rows, StoreError, entries, runs};
+use crate::store::rows::{Number, PublishedJob};
+use crate::store::tables::{BLOCKED_HEADS, JOB_PAUSES, PUBLISHED_JOBS, SLOT_POOLS};
+use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{RunId, TenantId};
-use crate::words::names::{JobName, SlotPoolName};
+use crate::words::names::{JobName, NodeName, SlotPoolName};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -56,6 +56,47 @@ pub(super) fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) ->
             && published.digest == entry.digest
             && published.slot_pool.as_ref() == Some(&entry.slot_pool)
     })
+}
+
+/// The first entry of a queue, if it waits for this daemon's kind of reason: it is bound to another node.
+pub fn bound_elsewhere(
+    rows: &mut impl Rows,
+    book: &Book,
+    name: &SlotPoolName,
+    now: Millis,
+) -> Result<Option<SlotEntry>, StoreError> {
+    let first = entries::waiting(rows, name, 1)?.into_iter().next();
+    let is_bound = |node: &NodeName| *node != book.node;
+    let Some((_, row)) = first.filter(|(_, row)| row.node.as_ref().is_some_and(is_bound)) else {
+        return Ok(None);
+    };
+    let Some(entry) = entries::by_seq(rows, row.seq)? else {
+        return Ok(None);
+    };
+    let view = view(rows, book, &entry, now, false)?;
+    Ok((admission::head(&view) == HeadVerdict::Wait(BlockedBy::Node)).then_some(entry))
+}
+
+/// True when that was told of this entry.
+pub fn is_told(rows: &mut impl Rows, name: &SlotPoolName, seq: u64) -> Result<bool, StoreError> {
+    Ok(rows.get(&BLOCKED_HEADS, &(TENANT, name.clone()))? == Some(Number(seq)))
+}
+
+/// Tells once that this entry, the head of its queue, waits for a node that is dead; true if it was told now.
+pub fn tell_blocked(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName, seq: u64) -> Result<bool, Abort> {
+    let now = tx.now().wall;
+    let head = bound_elsewhere(tx, book, name, now)?.filter(|entry| entry.seq == seq);
+    let Some((entry, node)) = head.and_then(|entry| Some((entry.id, entry.node?))) else {
+        return Ok(false);
+    };
+    let key = (TENANT, name.clone());
+    if is_told(tx, name, seq)? {
+        return Ok(false);
+    }
+    tx.put(&BLOCKED_HEADS, &key, &Number(seq))?;
+    let detail = format!("entry {entry} waits for node {node}, which is gone");
+    tx.tell("pool.head.blocked", name, 0, Some(&detail));
+    Ok(true)
 }
 
 /// The view of the entry as the head of its queue.

@@ -6,7 +6,7 @@ use crate::domain::lateness::{self, Breach, Fate, Seen};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::run::{Run, RunState};
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::{head, report};
+use crate::engine::changes::{drift, head, report};
 use crate::store::rows::{BreachRow, Fire, JobMark};
 use crate::store::tables::{BREACHES, DEFINITIONS, FIRES, JOB_MARKS, JOB_RUNS, OWED};
 use crate::store::{Abort, Rows, StoreError, Tx, runs};
@@ -133,6 +133,9 @@ fn judged(
     name: &JobName,
     now: Millis,
 ) -> Result<Option<(Vec<Breach>, JobMark)>, StoreError> {
+    if !drift::may_judge(rows, book, name)? {
+        return Ok(None);
+    }
     let key = (TENANT, name.clone());
     let (Some(job), Some(mark)) = (book.jobs.get(name), rows.get(&JOB_MARKS, &key)?) else {
         // It left the configuration: its limits are gone with it.

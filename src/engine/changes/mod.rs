@@ -11,6 +11,7 @@ pub mod catch_up;
 pub mod claim;
 pub mod complete;
 pub mod deliver;
+pub mod drift;
 pub mod head;
 pub mod late;
 pub mod maintain;

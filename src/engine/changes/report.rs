@@ -41,6 +41,12 @@ pub fn publish(tx: &mut Tx<'_>, definition: &Definition) -> Result<(), StoreErro
     Ok(())
 }
 
+/// True while the configuration that was loaded last asks for such a report.
+pub fn is_wanted(rows: &mut impl Rows, effect: &Effect) -> Result<bool, StoreError> {
+    let wishes = rows.get(&PUBLISHED_REPORTS, &(TENANT, effect.job.clone()))?;
+    Ok(wishes.is_some_and(|wishes| wishes.of(effect.kind).any(|target| target == effect.target)))
+}
+
 /// The job has left the configuration.
 pub fn unpublish(tx: &mut Tx<'_>, job: &JobName) -> Result<(), StoreError> {
     tx.remove(&PUBLISHED_REPORTS, &(TENANT, job.clone()))?;

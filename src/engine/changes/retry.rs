@@ -254,13 +254,47 @@ pub fn hasten(tx: &mut Tx<'_>, id: RunId) -> Result<Hastened, Abort> {
 /// A step in back-off.
 pub type Due = (Millis, RunId, StepRef);
 
-/// The steps in back-off, soonest first.
-pub fn due(rows: &mut impl Rows, limit: usize) -> Result<Vec<Due>, StoreError> {
-    let found = rows.scan(&RETRY_DUE, &(TENANT,), None, limit)?;
-    Ok(found
-        .into_iter()
-        .map(|((_, at, run, step), _)| (at, run, step))
-        .collect())
+/// The steps in back-off, soonest first: those that are due at `now` and this daemon may bring back, as many as `limit`, and
+/// then the next one that is not due yet. Those of other daemons are passed over, however many a dead one has left.
+pub fn due(rows: &mut impl Rows, book: &Book, now: Millis, limit: usize) -> Result<Vec<Due>, StoreError> {
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let page = rows.scan(&RETRY_DUE, &(TENANT,), after.as_ref(), limit)?;
+        let Some((last, _)) = page.last() else {
+            return Ok(found);
+        };
+        after = Some(last.clone());
+        for ((_, at, run, step), _) in page {
+            if at > now {
+                found.push((at, run, step));
+                return Ok(found);
+            }
+            if is_ours(rows, book, run)? {
+                found.push((at, run, step));
+            }
+            if found.len() == limit {
+                return Ok(found);
+            }
+        }
+    }
+}
+
+/// True unless the run is bound to another daemon, or its job is configured here in another way than was loaded last.
+fn is_ours(rows: &mut impl Rows, book: &Book, run: RunId) -> Result<bool, StoreError> {
+    let header = match runs::by_id(rows, run) {
+        Ok(Some(header)) => header,
+        Ok(None) => return Ok(false),
+        Err(error) if error.is_row_fault() => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if let Some(node) = &header.node {
+        return Ok(*node == book.node);
+    }
+    match book.jobs.get(&header.definition) {
+        Some(own) => Ok(!start::has_other_slot_pool(rows, book, own)?),
+        None => Ok(true),
+    }
 }
 
 /// What became of a step whose time had come.

@@ -5,7 +5,7 @@ use crate::domain::slots::entry::{EntryKind, EntryState, SlotEntry, reason};
 use crate::domain::workflow::definition::{ConcurrencyPolicy, SlotDemand};
 use crate::domain::workflow::run::{RetryRight, Run, RunState, StepPhase, StepState, Trigger};
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::{head, maintain, retry};
+use crate::engine::changes::{drift, head, maintain, nodes, retry};
 use crate::store::keys::HighFirst;
 use crate::store::rows::{Boot, Fire, ReadyStep};
 use crate::store::tables::{BOOTS, FIRES, RETRY_RIGHTS, SLOT_POOLS, SLOT_WAITING, STEPS};
@@ -67,6 +67,10 @@ pub enum Started {
     Refused(SlotRefusal),
     /// An unpooled job with Forbid is still running.
     StillRunning,
+    /// Another daemon fires it: this one has another configuration of the job or of its slot pool than the published one.
+    LeftToOthers,
+    /// It could run on this daemon only, which is drained.
+    NodeDrained(NodeName),
 }
 
 impl Started {
@@ -77,11 +81,15 @@ impl Started {
             Started::StillRunning => Some(format!(
                 "job '{job}' is still running and its concurrencyPolicy is Forbid"
             )),
+            Started::NodeDrained(node) => Some(format!(
+                "node {node} is drained; `ductor node undrain {node}` lets it begin work again"
+            )),
             Started::Queued { .. }
             | Started::Ready { .. }
             | Started::AlreadyFired
             | Started::Paused
             | Started::LastFailed
+            | Started::LeftToOthers
             | Started::TooLate => None,
         }
     }
@@ -94,6 +102,9 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         if tx.has(&FIRES, key)? || boot_was_served(tx, wish)? {
             return Ok(Started::AlreadyFired);
         }
+        if is_left_to_others(tx, book, wish)? {
+            return Ok(Started::LeftToOthers);
+        }
         if let Some((answer, word)) = kept_from_firing(tx, wish, key.2)? {
             skip(tx, &wish.name, key.2, &key.3, word)?;
             return Ok(answer);
@@ -103,18 +114,44 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
     let skip_word = match &answer {
         Started::Refused(refusal) => Some(refusal.skip_word()),
         Started::StillRunning => Some("still_running"),
+        Started::NodeDrained(_) => Some("node_drained"),
         Started::Queued { run, .. } | Started::Ready { run } => {
             if let Some(key) = &fire_key {
                 tx.put(&FIRES, key, &Fire::Run(*run))?;
             }
             None
         }
-        Started::AlreadyFired | Started::Paused | Started::LastFailed | Started::TooLate => None,
+        Started::AlreadyFired
+        | Started::Paused
+        | Started::LastFailed
+        | Started::TooLate
+        | Started::LeftToOthers => None,
     };
     if let (Some(key), Some(word)) = (fire_key, skip_word) {
         skip(tx, &wish.name, key.2, &key.3, word)?;
     }
     Ok(answer)
+}
+
+/// True for a moment that any daemon may fire, and that this one would fire in another way than the configuration says
+/// that was loaded last.
+fn is_left_to_others(rows: &mut impl Rows, book: &Book, wish: &Start) -> Result<bool, StoreError> {
+    if wish.node.is_some() {
+        return Ok(false);
+    }
+    if !drift::may_fire(rows, book, &wish.job)? {
+        return Ok(true);
+    }
+    has_other_slot_pool(rows, book, &wish.job)
+}
+
+/// True when the slot pool of the job has other numbers in this daemon than those that were loaded last.
+pub fn has_other_slot_pool(rows: &mut impl Rows, book: &Book, job: &BookJob) -> Result<bool, StoreError> {
+    let demand = job.definition.main_step().slots.as_ref();
+    match demand {
+        Some(demand) => Ok(drift::slot_pool(rows, book, &demand.slot_pool)?.is_some()),
+        None => Ok(false),
+    }
 }
 
 /// The key of a fire; a start by hand has none.
@@ -159,6 +196,11 @@ fn boot_was_served(tx: &mut Tx<'_>, wish: &Start) -> Result<bool, StoreError> {
 
 /// The run and its entry, without a fire row. Asked by [`start`] and by the catch-up.
 pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
+    if let Some(node) = &wish.node
+        && nodes::drain_of(tx, node)?.is_some()
+    {
+        return Ok(Started::NodeDrained(node.clone()));
+    }
     let demand = wish.job.definition.main_step().slots.clone();
     let forbids = wish.job.definition.concurrency == ConcurrencyPolicy::Forbid;
     if demand.is_none() && forbids && is_another_active(tx, &wish.name, wish.run)? {
@@ -331,6 +373,11 @@ pub fn enter(
         // T17: a resumed catch-up takes the place of its closed entry.
         entries::forget(tx, &entry)?;
     }
+    if book.locks_trusted
+        && let Some(refusal) = differs(tx, book, wish, name)?
+    {
+        return Ok(Entered::Refused(refusal));
+    }
     let view = EnqueueView {
         locks_trusted: book.locks_trusted,
         stored_slots,
@@ -364,6 +411,28 @@ pub fn enter(
         readmitted: 0,
         state: EntryState::Queued { reason: None },
     })))
+}
+
+/// The refusal of a daemon whose own configuration is not the one that was loaded last (3.3.6).
+fn differs(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    wish: &Entering,
+    name: &SlotPoolName,
+) -> Result<Option<SlotRefusal>, StoreError> {
+    if let Some(other) = drift::slot_pool(tx, book, name)? {
+        return Ok(Some(SlotRefusal::Differs {
+            slot_pool: name.to_string(),
+            node: other.node,
+        }));
+    }
+    let Some(own) = book.jobs.get(&wish.job).filter(|own| own.digest == wish.digest) else {
+        return Ok(None);
+    };
+    Ok(drift::job(tx, book, own)?.map(|other| SlotRefusal::JobDiffers {
+        job: wish.job.to_string(),
+        node: other.node,
+    }))
 }
 
 fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> Result<Started, Abort> {
@@ -413,10 +482,9 @@ fn switch(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName, configured: u32) ->
     };
     let busy = head::is_busy(tx, name)?;
     match admission::capacity_step(&state, configured, busy, book.raise_immediately) {
-        CapacityStep::Adopt => {
-            step_capacity(tx, book, name)?;
-            Ok(configured)
-        }
+        // A daemon with other numbers than those that were loaded last switches nothing.
+        CapacityStep::Adopt if step_capacity(tx, book, name)? == CapacityStep::Keep => Ok(state.stored_slots),
+        CapacityStep::Adopt => Ok(configured),
         CapacityStep::Keep | CapacityStep::Drain | CapacityStep::Forget => Ok(state.stored_slots),
     }
 }
@@ -454,6 +522,9 @@ pub fn step_capacity(tx: &mut Tx<'_>, book: &Book, name: &SlotPoolName) -> Resul
     };
     let busy = head::is_busy(tx, name)?;
     let step = admission::capacity_step(&state, configured.slots, busy, book.raise_immediately);
+    if step != CapacityStep::Keep && drift::slot_pool(tx, book, name)?.is_some() {
+        return Ok(CapacityStep::Keep);
+    }
     let goal = match step {
         CapacityStep::Keep => return Ok(step),
         CapacityStep::Drain => {

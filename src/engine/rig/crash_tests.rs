@@ -124,6 +124,7 @@ pub(super) fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
         place: daemon.engine.place.clone(),
         processes: vec![process],
         rules: super::stage::plain(),
+        leave_to: 0,
     };
     let book = daemon.engine.book();
     daemon.change(move |tx| pass(tx, &book, &given)).claimed.remove(0)

@@ -18,6 +18,7 @@ use crate::words::time::Clock;
 
 fn set_slots(rig: &Rig, slots: u32) {
     rig.edit_book(|book| book.slot_pools.get_mut(&slot_pool_name("p")).unwrap().slots = slots);
+    rig.publish_book();
 }
 
 #[test]

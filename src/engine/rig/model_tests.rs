@@ -176,6 +176,7 @@ impl World<'_> {
                         book.slot_pools.get_mut(&slot_pool_name("p")).unwrap().slots = *slots;
                     });
                 }
+                self.rig.publish_book();
             }
             Event::Publish { command, jobs } => self.rig.publish(&plans(*command)[..*jobs]),
             Event::Wait { ms } => self.rig.clock().advance(*ms),
@@ -290,6 +291,7 @@ fn row_budget() {
             place: rig.engine.place.clone(),
             processes: vec![rig.process()],
             rules,
+            leave_to: 0,
         };
         let (mut passed, rows) = rig.counted(move |tx| claim::pass(tx, &book, &given));
         assert_eq!(rows, claimed, "{which}: claim, at most 8");
@@ -322,6 +324,7 @@ fn a_claim_writes_the_same_with_a_thousand_waiting() {
             place: rig.engine.place.clone(),
             processes: vec![rig.process()],
             rules,
+            leave_to: 0,
         };
         rows.push(rig.counted(move |tx| claim::pass(tx, &book, &given)).1);
     }

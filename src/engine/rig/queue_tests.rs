@@ -311,6 +311,7 @@ fn p1_open_slots_below_zero() {
     let claims: Vec<_> = (0..4).map(|_| rig.start("a")).map(|_| rig.claim()).collect();
     rig.start("a");
     rig.edit_book(|book| book.slot_pools.values_mut().for_each(|slots| slots.slots = 1));
+    rig.publish_book();
     rig.pass();
     assert_eq!(rig.used("p"), 4);
     rig.complete(&claims[0], Outcome::Succeeded);

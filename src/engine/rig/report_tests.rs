@@ -7,9 +7,11 @@ use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::changes::claim::Claimed;
+use crate::engine::changes::deliver::Taking;
 use crate::engine::changes::{cancel, complete, deliver, maintain, retire, retry};
+use crate::engine::core::Engine;
 use crate::store::tables::{EFFECTS, JOB_MARKS};
-use crate::store::{Rows, effects};
+use crate::store::{Abort, Rows, Tx, effects};
 use crate::words::ids::RunId;
 use crate::words::limits;
 use crate::words::names::JobName;
@@ -195,7 +197,7 @@ fn endless_retries_leave_no_endless_rows() {
             ..sample(number)
         };
         let seq = rig.change(move |tx| Ok(effects::insert(tx, effect.clone())?)).seq;
-        rig.change(move |tx| deliver::settle(tx, seq, &Delivery::Done));
+        settled(&rig, seq, Delivery::Done);
     }
     let kept = rig.read(|tx| effects::of_run(tx, run, usize::MAX));
     assert_eq!(kept.len(), limits::EFFECTS_OF_RUN_MAX);
@@ -217,8 +219,24 @@ fn waiting_of(rig: &Rig, run: Option<RunId>) -> u64 {
 }
 
 fn settled(rig: &Rig, seq: u64, delivery: Delivery) -> Option<&'static str> {
-    let after = rig.change(move |tx| deliver::settle(tx, seq, &delivery));
+    let mine = taking(&rig.engine, seq, None);
+    let fence = rig.change(move |tx| mine(tx)).unwrap_or_default();
+    let after = rig.change(move |tx| deliver::settle(tx, seq, fence, &delivery));
     after.map(|effect| effect.state.word())
+}
+
+fn taking(
+    engine: &Engine,
+    seq: u64,
+    seen: Option<u64>,
+) -> impl Fn(&mut Tx<'_>) -> Result<Option<u64>, Abort> + Send + 'static {
+    let (node, clock) = (engine.node.clone(), engine.place.clock.clone());
+    let wish = Taking {
+        seq,
+        seen,
+        hold_ms: 1_000,
+    };
+    move |tx| Ok(deliver::take(tx, &node, &clock, std::slice::from_ref(&wish))?[0])
 }
 
 #[test]

@@ -255,7 +255,8 @@ impl Daemon {
         let slot_pools = book.slot_pools.clone();
         let definitions: Vec<_> = plans.iter().map(|plan| plan.0.clone()).collect();
         let for_change = definitions.clone();
-        let versions = self.change(move |tx| publish::publish(tx, &for_change, &slot_pools));
+        let node = book.node.clone();
+        let versions = self.change(move |tx| publish::publish(tx, &node, &for_change, &slot_pools));
         book.jobs = definitions
             .iter()
             .map(|definition| {
@@ -266,6 +267,14 @@ impl Daemon {
             })
             .collect();
         self.engine.shelf.replace(book);
+    }
+
+    /// Publishes the book in force as it is: a load that changes slot pools only.
+    pub(super) fn publish_book(&self) {
+        let book = self.engine.book();
+        let jobs = book.jobs.values();
+        let plans: Vec<JobPlan> = jobs.map(|job| JobPlan((*job.definition).clone())).collect();
+        self.publish(&plans);
     }
 
     /// Changes the book in force.
@@ -342,6 +351,7 @@ impl Daemon {
             place: self.engine.place.clone(),
             processes,
             rules,
+            leave_to: 0,
         };
         let book = self.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass))

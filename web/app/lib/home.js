@@ -104,6 +104,10 @@ export function troubles(status, overview) {
     const faults = configuration.rejected.errors.length;
     add("warning", [say("The configuration on disk is refused", to.settings("configuration")), say(` (${plural(faults, "fault")}); the one before it stays in force.`)]);
   }
+  const drift = [...(status.drift?.pools ?? []).map((each) => ({ ...each, href: to.slots(each.name) })), ...(status.drift?.jobs ?? []).map((each) => ({ ...each, href: to.job(each.name) }))];
+  if (drift.length > 0) {
+    add("warning", [say(`Node ${drift[0].node} has loaded another configuration of `), ...listed(drift, drift.length, to.settings("configuration")), say(": this daemon leaves that to it. Reload one of the two.")]);
+  }
   for (const pool of status.pools.filter((each) => each.paused && each.queued > 0)) {
     add("paused", [say("Slot pool "), { text: pool.name, href: to.slots(pool.name), strong: true }, say(` is paused: ${plural(pool.queued, "run")} ${pool.queued === 1 ? "waits" : "wait"} for it.`)]);
   }

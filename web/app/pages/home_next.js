@@ -53,7 +53,7 @@ export function SlotPools({ pools }) {
 
 /** @param {{nodes: any[], own: string}} props */
 export function Nodes({ nodes, own }) {
-  const live = (node) => (node.state === "live" ? 0 : 1);
+  const live = (node) => (node.state === "gone" ? 1 : 0);
   const shown = [...nodes].sort((one, other) => live(one) - live(other) || (one.last_seen < other.last_seen ? 1 : -1)).slice(0, NODES_MAX);
   return html`<${Counted} id="nodes" title="Nodes" count=${number(nodes.length)} more=${html`<a href=${to.settings("nodes")}>All nodes</a>`}>
     <ul>${shown.map((node) => html`<li class="node-row" key=${node.name}>

@@ -69,6 +69,7 @@ function NodeNow({ name }) {
   const status = useQuery("/api/status", { topics: ["runs", "slots", "jobs", "nodes", "config"], every: 15_000 });
   const node = status.data?.nodes?.find((each) => each.name === name);
   if (node?.state === "live") return html`<${State} of="live" word=${`${name} is live`} /> and takes it when it can.`;
+  if (node && node.state !== "gone") return html`<${State} of=${node.state} word=${`${name} is drained`} />: it begins nothing more. Undrain it or cancel the entry; otherwise it waits until its deadline.`;
   return html`${node ? html`<${State} of="gone" word=${`${name} is gone`} />, last seen <${Time} at=${node.last_seen} />. ` : ""}Start that daemon again or cancel the entry; otherwise it waits until its deadline.`;
 }
 

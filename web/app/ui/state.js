@@ -26,6 +26,7 @@ const STATES = {
   fine: ["check", "good", "fine"],
   disabled: ["off", "calm", "disabled"],
   draining: ["down", "wait", "draining"],
+  drained: ["off", "calm", "drained"],
   full: ["slots", "wait", "full"],
   free: ["check", "good", "free"],
   live: ["check", "good", "live"],
