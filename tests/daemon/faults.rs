@@ -233,14 +233,14 @@ fn a_log_on_a_full_disk_does_not_end_the_store() {
     let place = place_with(HOLD);
     let fail = place.write("fail", "");
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = command();
-    command
+    let mut serve = command();
+    serve
         .args(["serve", "--listen", "127.0.0.1:0", "--config"])
         .arg(place.config())
         .arg("--state-dir")
         .arg(place.state());
-    command.env("DUCTOR_FAIL", format!("@{}", fail.display()));
-    let mut child = command
+    serve.env("DUCTOR_FAIL", format!("@{}", fail.display()));
+    let mut child = serve
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::piped())
         .stderr(full)
