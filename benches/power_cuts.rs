@@ -8,7 +8,8 @@ mod power_cuts;
 
 use std::process::ExitCode;
 
-use power_cuts::campaign::{Plan, run};
+use power_cuts::campaign::{Plan, first_start, run};
+use power_cuts::record::CommitKind;
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().filter_map(|word| word.parse::<u64>().ok());
@@ -22,11 +23,18 @@ fn main() -> ExitCode {
         seed,
         lies: false,
     });
+    let mut lost = outcome.lost;
+    let mut first_starts = 0;
+    for kind in CommitKind::ALL {
+        let every_moment = first_start(kind, seed);
+        first_starts += every_moment.cuts;
+        lost.extend(every_moment.lost);
+    }
     let document = serde_json::json!({
         "bench": "power_cuts", "seed": seed, "cuts": outcome.cuts, "acknowledged_starts": outcome.starts,
         "by_commit": outcome.by_commit, "by_fate": outcome.by_fate, "by_moment": outcome.by_moment,
-        "lost": outcome.lost.len(), "losses": outcome.lost,
+        "cuts_of_first_starts": first_starts, "lost": lost.len(), "losses": lost,
     });
     println!("{document}");
-    ExitCode::from(u8::from(!outcome.lost.is_empty()))
+    ExitCode::from(u8::from(!lost.is_empty()))
 }

@@ -146,7 +146,6 @@ impl Work {
         let live = store.read(runs::live).expect("a readable store");
         match chance.below(20) {
             0..=5 => self.start(chance),
-            6..=8 => self.pass(chance),
             9..=14 if !live.is_empty() => self.about_a_claim(&live[chance.below(live.len())], chance),
             15 => stop(chance),
             16 => set_pause(&self.books[0], chance),
