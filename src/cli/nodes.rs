@@ -151,11 +151,11 @@ fn sentences(node: &Value, show: &Show) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(drain) = node.get("drain").filter(|drain| !drain.is_null()) {
         let since = show.instant(fields::instant(drain, &["since"]));
-        let note = fields::text(drain, &["note"]).filter(|note| !note.is_empty());
-        let note = note
-            .map(|note| format!(": {}", one_line(&note)))
+        let given = fields::text(drain, &["note"]).filter(|text| !text.is_empty());
+        let reason = given
+            .map(|text| format!(": {}", one_line(&text)))
             .unwrap_or_default();
-        found.push(format!("{name} is drained since {since}{note}"));
+        found.push(format!("{name} is drained since {since}{reason}"));
     }
     let waiting = fields::number(node, &["waiting"]).unwrap_or(0);
     if waiting > 0 && state != "live" {

@@ -132,10 +132,9 @@ fn nodes_line(status: &Value) -> String {
     for node in nodes {
         let name = fields::text(node, &["name"]).unwrap_or_default();
         match fields::text(node, &["state"]).as_deref() {
-            Some("gone") => gone += 1,
+            Some("gone") | None => gone += 1,
             Some(state) if name == own => live.insert(0, format!("{name} {state} (answers here)")),
             Some(state) => live.push(format!("{name} {state}")),
-            None => gone += 1,
         }
     }
     if nodes.is_empty() {

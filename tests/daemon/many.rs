@@ -1,5 +1,10 @@
 //! Several daemons work on one state directory: who does what, what each leaves to the others, and what a dead one leaves.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long another process takes is measured from outside"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -430,7 +435,9 @@ fn every_node_fires_each() {
             of.entry(moment.to_owned()).or_default().push(node.to_owned());
         }
         let mut whole: Vec<Vec<String>> = of.into_values().filter(|nodes| nodes.len() >= 3).collect();
-        whole.iter_mut().for_each(|nodes| nodes.sort());
+        for nodes in &mut whole {
+            nodes.sort();
+        }
         (whole.len() >= 3).then_some(whole)
     });
     let complete = complete.unwrap_or_else(|| panic!("{:?}", lines(&place, "ran")));
@@ -592,20 +599,20 @@ fn a_node_is_drained_and_undrained() {
 
 #[test]
 fn each_report_is_delivered_by_one_daemon() {
-    let receiver = Receiver::new(Answer::Status(200));
+    let inbox = Receiver::new(Answer::Status(200));
     let text = concat!(
         "jobs:\n  - name: bad\n    schedule: '@every 1s'\n    command: 'echo r >> FOLDER/ran; exit 1'\n",
         "    onFailure: {report: {webhook: {url: 'HOOK'}}}\n",
     );
-    let place = place_with(&text.replace("HOOK", &receiver.url("hook")));
+    let place = place_with(&text.replace("HOOK", &inbox.url("hook")));
     let (a, _b) = (named(&place, "a").start(), named(&place, "b").start());
     wait_lines(&place, "ran", 6);
     a.post("/jobs/bad/pause", &json!({})).expect_status(200);
     a.wait("all reports to be delivered", || {
         let ran = lines(&place, "ran").len();
-        (receiver.received().len() >= ran).then_some(())
+        (inbox.received().len() >= ran).then_some(())
     });
-    let received = receiver.received();
+    let received = inbox.received();
     let ids: BTreeSet<&str> = received.iter().map(|each| each.header("webhook-id")).collect();
     assert_eq!(ids.len(), received.len(), "none was delivered twice");
 }

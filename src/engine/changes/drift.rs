@@ -166,13 +166,7 @@ pub fn may_fire(rows: &mut impl Rows, book: &Book, own: &BookJob) -> Result<bool
 /// is nobody's any more.
 pub fn may_judge(rows: &mut impl Rows, book: &Book, name: &JobName) -> Result<bool, StoreError> {
     let published: Option<PublishedJob> = rows.get(&PUBLISHED_JOBS, &(TENANT, name.clone()))?;
-    let limits = |definition: &Definition| {
-        (
-            definition.enabled,
-            definition.schedule.clone(),
-            definition.sla.clone(),
-        )
-    };
+    let limits = |definition: &Definition| (definition.enabled, definition.schedule.clone(), definition.sla);
     let same = match (book.jobs.get(name), published) {
         (None, None) => true,
         (None, Some(_)) | (Some(_), None) => false,
