@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::catch_unwind;
 use std::path::Path;
 
 use redb::ReadableDatabase;
@@ -54,6 +55,11 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
 /// Opens the file of a stopped daemon and checks it, every checksum too. It makes no file and migrates nothing; what a kill
 /// left is repaired as any open would. A store of another format is an error and is left as it is.
 pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
+    let file = directory.join(STORE_NAME);
+    // The comparison of checksums writes, so what is not ours is refused before it. A plain open of a damaged file may end in
+    // a panic of redb; the comparison says what it is.
+    let format = catch_unwind(|| current(Source::open(&file)?.snapshot()?).map(drop));
+    format.unwrap_or(Ok(()))?;
     let (_database, mut tx) = open_stopped(directory)?;
     Ok(Checked {
         findings: check(&mut tx)?,
@@ -65,12 +71,9 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
 /// wrote into it is an error here, and could be a wrong answer or a panic in a plain open.
 /// The snapshot can be read as long as the file is open.
 pub(super) fn open_stopped(directory: &Path) -> Result<(redb::Database, ReadTx), StoreError> {
-    let file = directory.join(STORE_NAME);
-    // The comparison writes, so what is not ours is refused before it.
-    current(Source::open(&file)?.snapshot()?)?;
     let mut builder = redb::Database::builder();
     builder.set_check_integrity_on_open(true);
-    let database = builder.open(file)?;
+    let database = builder.open(directory.join(STORE_NAME))?;
     let tx = current(database.begin_read()?)?;
     Ok((database, tx))
 }

@@ -161,6 +161,11 @@ impl Model {
         self.daemons[daemon].jobs[job].digest() != self.published[job].digest()
     }
 
+    /// What a daemon whose file differs from what was loaded last may start is another matter.
+    pub(super) fn may_start_otherwise(&self, daemon: usize, job: &str) -> bool {
+        self.drifts(daemon, job) || !self.published[job].starts()
+    }
+
     pub(super) fn stored(&self, slot_pool: &str) -> u32 {
         let row = &self.slot_pools[slot_pool];
         row.stored.unwrap_or(row.configured)

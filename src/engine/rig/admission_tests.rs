@@ -134,7 +134,7 @@ impl Both<'_> {
             return;
         }
         // What a daemon with an old file may start is the matter of other tests.
-        if !repeats && self.model.drifts(wish.daemon, wish.job) {
+        if !repeats && self.model.may_start_otherwise(wish.daemon, wish.job) {
             return;
         }
         let daemon = self.daemon(wish.daemon);
