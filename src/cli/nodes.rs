@@ -24,7 +24,7 @@ pub(super) enum NodeCommand {
     /// Let a daemon begin nothing more; what it runs goes on, others take over.
     #[command(after_help = "\
 Waits until its last command has ended; --timeout bounds that, and with
---no-wait it does not wait. It holds over restarts, until `ductor node undrain`.
+--no-wait it does not wait. It holds over restarts, until `node undrain`.
 
 Examples:
   ductor node drain web-1 --reason 'new disk'

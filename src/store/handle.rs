@@ -242,7 +242,7 @@ impl Shared {
         let mut handle = lock(&self.handle);
         match std::mem::replace(&mut *handle, Handle::HandingOver) {
             Handle::Open(database, Sharing::Alone) => Some(database),
-            other => {
+            other @ (Handle::Open(..) | Handle::HandingOver | Handle::Closed) => {
                 *handle = other;
                 None
             }

@@ -119,7 +119,7 @@ impl Peers {
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok());
         names
-            .filter(|name| name.ends_with(".sock") && Some(name.as_str()) != own)
+            .filter(|name| name.strip_suffix(".sock").is_some() && Some(name.as_str()) != own)
             .collect()
     }
 }

@@ -38,11 +38,11 @@ pub(crate) fn check(page: &Source, tests: &BTreeSet<String>) -> Vec<Violation> {
         if promise == "promise" || promise.starts_with("---") {
             continue;
         }
-        let named: Vec<&str> = names.split('`').skip(1).step_by(2).collect();
-        if named.is_empty() {
+        let held_by: Vec<&str> = names.split('`').skip(1).step_by(2).collect();
+        if held_by.is_empty() {
             found.push(Violation::new(page, index + 1, "this promise names no test"));
         }
-        let missing = named.into_iter().filter(|name| !tests.contains(*name));
+        let missing = held_by.into_iter().filter(|name| !tests.contains(*name));
         found.extend(
             missing.map(|name| Violation::new(page, index + 1, format!("there is no test `{name}`"))),
         );
