@@ -45,23 +45,6 @@ fn node_name_taken() {
 }
 
 #[test]
-fn a_state_directory_in_use_is_refused() {
-    let place = place_with("jobs: []\n");
-    let _first = Builder::at(&place).node("a").start();
-    let refused = Builder::at(&place)
-        .node("b")
-        .leave_store_unchecked()
-        .try_start()
-        .err()
-        .expect("in use");
-    assert_eq!(refused.status, Some(5), "{refused:?}");
-    assert!(
-        format!("{refused:?}").contains("is in use by another daemon"),
-        "{refused:?}"
-    );
-}
-
-#[test]
 fn a_port_in_use_is_refused_before_the_state_is_touched() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = place_with("jobs: []\n");

@@ -216,7 +216,7 @@ fn pools(daemon: &Daemon) {
     let pool = |name: &str, slots: u32, max_queued: u32, used: u32, queued: u32| {
         json!({
             "name": name, "slots": slots, "configuredSlots": slots, "maxQueued": max_queued, "used": used,
-            "queued": queued, "truncated": queued > 0, "paused": null, "draining": false,
+            "queued": queued, "truncated": queued > 0, "paused": null, "draining": false, "differsFrom": null,
             "blockedBy": if queued > 0 { json!({"kind": "slots", "since": "*time*"}) } else { Value::Null },
         })
     };
