@@ -191,6 +191,11 @@ pub(super) fn zones(config: &Config) -> Line {
 /// Tried only where a daemon has been: the trial writes a file.
 pub(super) fn locks(root: &Path) -> Option<Line> {
     let directory = StateDirectory::existing(root)?;
+    if let Ok(Some(option)) = disk::keeps_locks_local(root) {
+        let text =
+            format!("this mount keeps locks local (`{option}`): slot pools admit nothing; mount it without");
+        return Some(line("locks", Verdict::Bad, text));
+    }
     let trusted = directory.locks_are_trustworthy(&Faults::default(), None);
     Some(if trusted {
         let holders = directory.holders();

@@ -25,6 +25,8 @@ pub enum Fault {
     ReadOnly,
     /// The thread sleeps.
     Stall(Duration),
+    /// The thread panics.
+    Panic,
     /// The process ends at once.
     Kill,
 }
@@ -84,6 +86,7 @@ fn happen(fault: Fault) -> io::Result<()> {
             std::thread::sleep(time);
             Ok(())
         }
+        Fault::Panic => panic!("planned fault"),
         Fault::Kill => {
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL).ok();
             Err(io::Error::other("this process should have ended"))
@@ -150,6 +153,7 @@ fn parse(action: &str) -> Option<Fault> {
         "enospc" => Some(Fault::NoSpace),
         "eacces" => Some(Fault::Denied),
         "erofs" => Some(Fault::ReadOnly),
+        "panic" => Some(Fault::Panic),
         "kill" => Some(Fault::Kill),
         other => other
             .strip_prefix("stall:")?

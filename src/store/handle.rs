@@ -486,7 +486,8 @@ impl Store {
         };
         let request = Request::new(Box::new(job));
         self.shared.queue.push(&request)?;
-        let dropped = |_| ChangeError::Panicked(name);
+        // A request that is dropped without an answer went down with its batch.
+        let dropped = |_| ChangeError::Unknown;
         if let Ok(result) = tokio::time::timeout(self.shared.options.operation, &mut answer).await {
             return result.map_err(dropped)?;
         }
@@ -513,7 +514,7 @@ impl Store {
             reply: Some(reply),
         };
         self.shared.queue.push(&Request::new(Box::new(job)))?;
-        answer.blocking_recv().map_err(|_| ChangeError::Panicked(name))?
+        answer.blocking_recv().map_err(|_| ChangeError::Unknown)?
     }
 
     /// From now on the commits of this process are known as those of daemon `name`: it learns at once what other daemons

@@ -282,3 +282,20 @@ fn two_writers_under_load_take_turns() {
         counts.iter().sum::<u64>()
     );
 }
+
+#[test]
+fn a_panic_of_the_writer_outside_of_any_change_ends_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    for mode in [StoreMode::Exclusive, StoreMode::Shared] {
+        let member = open(folder.path(), "a", mode).unwrap();
+        put(&member.store, "x", 1).unwrap();
+        member.store.faults().plan("store.commit", Fault::Panic, 1);
+        let answer = put(&member.store, "x", 2);
+        assert!(matches!(answer, Err(ChangeError::Unknown)), "{answer:?}");
+        put(&member.store, "y", 3).unwrap();
+        assert_eq!(
+            (get(&member.store, "x"), get(&member.store, "y")),
+            (Some(1), Some(3))
+        );
+    }
+}

@@ -221,9 +221,22 @@ pub(super) fn run(shared: &Shared) {
                 quick_repair_due = false;
                 shared.commit_for_quick_repair();
             }
-            Wait::Work => quick_repair_due = write_batch(shared) && shared.wants_quick_repair(),
+            Wait::Work => {
+                let done = catch_unwind(AssertUnwindSafe(|| write_batch(shared)));
+                quick_repair_due =
+                    done.unwrap_or_else(|_| after_panic(shared)) && shared.wants_quick_repair();
+            }
         }
     }
+}
+
+/// A panic outside of any change: in redb over a damaged page, say. Its callers learn that the outcome is unknown; the file is
+/// opened anew, and the thread goes on.
+fn after_panic(shared: &Shared) -> bool {
+    tracing::error!("the writer panicked; reopening the store");
+    shared.close_handle();
+    drop(reopen_until_it_works(shared));
+    false
 }
 
 /// Does one batch; true if something was committed.
