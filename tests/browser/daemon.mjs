@@ -85,6 +85,13 @@ export class Daemon {
     }
   }
 
+  /** Another daemon of the same configuration on the same state directory. Ends by `kill`, before the first. */
+  async another() {
+    const other = new Daemon(this.folder);
+    await other.begin();
+    return other;
+  }
+
   /** Replaces the file whole, as an editor does. @param {string} text */
   async writeConfig(text) {
     await writeFile(join(this.folder, "ductor.yaml.new"), text);

@@ -76,8 +76,39 @@ async function heldStill(t, browser) {
   watch.clean();
 }
 
+/** Two daemons share a state directory: the page of the one shows what the other does, as it happens, and that it is gone. */
+async function twoDaemons(t, browser) {
+  const first = await Daemon.start(CONFIG);
+  t.atEnd(() => first.end());
+  const second = await first.another();
+  t.atEnd(() => second.kill());
+  const { page, watch } = await openPage(browser, t, second.url);
+  await page.goto("/ui/runs");
+  await watch.settled();
+  await live(page).waitFor();
+  const { runId } = await first.start("beacon");
+  await first.run(runId, "succeeded");
+  const row = page.getByRole("main").getByRole("link", { name: /beacon/ }).first();
+  await row.waitFor();
+  await row.click();
+  await until("the run of the other daemon to be shown", async () => /succeeded/i.test(await page.getByRole("main").innerText()));
+  const seen = async (daemon) => JSON.stringify((await daemon.get("/api/runs")).map((run) => [run.id, run.state]));
+  assert.equal(await seen(first), await seen(second));
+  const name = (await first.get("/api/status")).node;
+  await page.goto("/ui/settings");
+  await until("both nodes to be shown", async () => (await page.getByRole("main").innerText()).includes(name));
+  await first.kill();
+  await until("the page to say that the first is gone", async () => {
+    const text = await page.getByRole("main").innerText();
+    return new RegExp(`${name}[\\s\\S]{0,80}gone`).test(text);
+  });
+  assert.equal(await banner(page).count(), 0, "this page has its signal");
+  watch.clean();
+}
+
 /** @returns {import("./report.mjs").Test[]} */
 export const tests = () => [
   { name: "lost: the daemon is killed and comes back", run: killed, beside: true },
+  { name: "lost: the page of one of two daemons", run: twoDaemons, beside: true },
   { name: "lost: a page held still catches up", run: heldStill, beside: true },
 ];
