@@ -39,5 +39,5 @@ export function Nodes() {
       <${ListFoot} count=${nodes.rows.length} what=${nodes.rows.length === 1 ? "node" : "nodes"} more=${nodes.more} loading=${nodes.loadingMore} />`}
     <//>
     ${bound.length > 0 && html`<${Note}>${bound.map(({ name, waiting }) => `${number(waiting)} ${waiting === 1 ? "start waits" : "starts wait"} for ${name}`).join(", ")}: no other node may run them. They begin when it is back, or end at their deadline.<//>`}
-    ${gone.length > 0 && html`<${Note}>A node that is gone holds nothing: when its lease ends, what it ran is put back or counted as lost. Its row stays, so that older runs can name it.<//>`}`;
+    ${gone.length > 0 && html`<${Note}>A node that is gone holds nothing: what it ran on this machine is put back at once, elsewhere when its lease ends. Its row stays, so that older runs can name it.<//>`}`;
 }
