@@ -16,6 +16,9 @@ use crate::words::time::Now;
 /// How long a configured name may still be held by a daemon that is just ending.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Other daemons look now and then whether a lock is free, and hold it for an instant: that is nobody's name taken.
+const GLANCE: Duration = Duration::from_millis(30);
+
 /// Where this process runs.
 pub(super) fn place() -> std::io::Result<Place> {
     Ok(Place {
@@ -52,7 +55,7 @@ pub(super) fn take_generated(
         if !record.generated || record.host != place.host {
             continue;
         }
-        if let Some(lock) = directory.try_lock_node(&name)? {
+        if let Some(lock) = directory.lock_node(&name, GLANCE)? {
             return Ok((name, lock));
         }
     }
