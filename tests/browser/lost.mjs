@@ -97,6 +97,10 @@ async function twoDaemons(t, browser) {
   const name = (await first.get("/api/status")).node;
   await page.goto("/ui/settings");
   await until("both nodes to be shown", async () => (await page.getByRole("main").innerText()).includes(name));
+  await page.getByRole("button", { name: `Drain ${name}` }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Drain", exact: true }).click();
+  await page.getByRole("button", { name: `Undrain ${name}` }).waitFor();
+  assert.equal((await first.get("/api/nodes")).find((node) => node.name === name).state, "drained");
   await first.kill();
   await until("the page to say that the first is gone", async () => {
     const text = await page.getByRole("main").innerText();

@@ -8,6 +8,7 @@ import { span } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
 import { Card, Command, Facts, Fault, Loaded, Note } from "../ui/parts.js";
 import { State } from "../ui/state.js";
+import { Backups } from "./settings_backups.js";
 import { useChecks } from "./settings_health.js";
 
 function Check() {
@@ -58,6 +59,7 @@ export function Disk({ status }) {
     <${Card} title="State directory"><${Loaded} query=${status}>${(data) => html`<${Facts} of=${[
       ["Directory", html`<code>${config.data?.state.path ?? data.state_directory}</code>`],
       ["Store file", bytes(data.store.file_bytes)],
+      ["Shared", data.store.mode === "shared" ? "with other daemons" : html`no <span class="quiet small">alone until another daemon wants in</span>`],
       ["Free space", disk && html`<span class="row wrap">${Number.isNaN(free) ? disk.detail : bytes(free)} <${State} of=${disk.ok ? "good" : "bad"} word=${disk.ok ? "enough" : "too little"} /></span>`],
       ["Limit", low && html`${bytes(low)} <span class="quiet small">with less, it is not ready any more</span>`],
     ]} />`}<//><//>
@@ -69,5 +71,5 @@ export function Disk({ status }) {
       ["Faults", html`<${State} of=${data.store.faults === 0 ? "good" : "bad"} word=${data.store.faults === 0 ? "none" : number(data.store.faults)} />`],
     ]} />`}<//><//>
     <${Card} title="What is kept"><${Loaded} query=${config}>${(data) => html`<${Kept} config=${data} />`}<//><//>
-  </div><${Check} />`;
+  </div><${Backups} /><${Check} />`;
 }

@@ -1,6 +1,8 @@
 // Daemons that have used this state directory.
 import { html } from "../lib/dom.js";
 import { usePages } from "../lib/pages.js";
+import { AskButton } from "../ui/dialog.js";
+import { Icon } from "../ui/icons.js";
 import { Card, Fault, Note, Skeleton } from "../ui/parts.js";
 import { List, ListFoot } from "../ui/list.js";
 import { State } from "../ui/state.js";
@@ -17,6 +19,33 @@ const MEANING = {
 /** Who drained it, and why. */
 const drainTitle = ({ by, note, since }) => `Drained by ${by} since ${since}${note ? `: ${note}` : ""}`;
 
+const path = (node, verb) => `/api/nodes/${encodeURIComponent(node.name)}:${verb}`;
+
+/** @returns {import("../ui/dialog.js").Wish} */
+const drainWish = (node) => ({
+  title: `Drain ${node.name}`,
+  will: html`<p><strong>${node.name}</strong> begins nothing more, over restarts too, until somebody undrains it. What it runs goes on (${number(node.running)} now); other nodes take over what is not bound to it.</p>`,
+  verb: "Drain",
+  fields: [{ name: "note", label: "Reason", value: "", hint: "For whoever finds it drained." }],
+  request: ({ note }) => ({ method: "POST", path: path(node, "drain"), body: note ? { note } : {} }),
+  cli: ({ note }) => ["node", "drain", node.name, "--no-wait", ...(note ? ["--reason", note] : [])],
+  done: () => `${node.name} begins nothing more`,
+});
+
+/** @returns {import("../ui/dialog.js").Wish} */
+const undrainWish = (node) => ({
+  title: `Undrain ${node.name}`,
+  will: html`<p><strong>${node.name}</strong> may begin work again, at once if it lives.</p>`,
+  verb: "Undrain",
+  request: () => ({ method: "POST", path: path(node, "undrain") }),
+  cli: () => ["node", "undrain", node.name],
+  done: () => `${node.name} may begin work again`,
+});
+
+const DrainButton = ({ node }) => node.drain
+  ? html`<${AskButton} wish=${() => undrainWish(node)} className="ghost"><${Icon} of="play" />Undrain<span class="unseen"> ${node.name}</span><//>`
+  : html`<${AskButton} wish=${() => drainWish(node)} className="ghost"><${Icon} of="pause" />Drain<span class="unseen"> ${node.name}</span><//>`;
+
 const COLUMNS = [
   { key: "name", title: "Node", lead: true, cell: (node) => html`<span class="row wrap"><strong>${node.name}</strong>${node.own && html`<span class="tag">this one</span>`}${node.generated && html`<span class="tag" title="Made at the first start; \`node.name\` of the configuration gives it another">generated name</span>`}</span>` },
   { key: "state", title: "State", cell: (node) => html`<${State} of=${node.state} title=${node.drain && node.state !== "gone" ? drainTitle(node.drain) : MEANING[node.state]} />` },
@@ -26,6 +55,7 @@ const COLUMNS = [
   { key: "started", title: "Started", cell: (node) => html`<${Time} at=${node.started_at} />` },
   { key: "up", title: "Up for", cell: (node) => (node.state !== "gone" ? html`<${Span} from=${node.started_at} />` : html`<span class="quiet">—</span>`) },
   { key: "seen", title: "Last seen", cell: (node) => html`<${Time} at=${node.last_seen} form="relative" />` },
+  { key: "act", title: "", cell: (node) => html`<${DrainButton} node=${node} />` },
 ];
 
 export function Nodes() {
