@@ -52,6 +52,7 @@ fn every_command_of_the_readme_works() {
     assert!(all.len() >= 9, "{all:?}");
     let crontab = place.write("old.crontab", "CRON_TZ=UTC\n30 2 * * * echo old\n");
     let converted = place.folder().join("converted");
+    let torture = place.folder().join("torture");
     let mut after_the_end = Vec::new();
     for line in &all {
         let words: Vec<&str> = line
@@ -60,6 +61,9 @@ fn every_command_of_the_readme_works() {
             .map(|word| match word {
                 "ID" => run.as_str(),
                 "FILE" => crontab.to_str().unwrap(),
+                "DIR" => torture.to_str().unwrap(),
+                // One round says as much as the minutes that a user has for it.
+                "5m" if line.contains("torture") => "1s",
                 _ => word,
             })
             .collect();
