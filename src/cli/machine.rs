@@ -196,6 +196,13 @@ pub(super) fn locks(root: &Path) -> Option<Line> {
             format!("this mount keeps locks local (`{option}`): slot pools admit nothing; mount it without");
         return Some(line("locks", Verdict::Bad, text));
     }
+    if disk::may_write(root).is_err() {
+        return Some(line(
+            "locks",
+            Verdict::Note,
+            "not tried: this user may not write here",
+        ));
+    }
     let trusted = directory.locks_are_trustworthy(&Faults::default(), None);
     Some(if trusted {
         let holders = directory.holders();
@@ -211,7 +218,7 @@ pub(super) fn locks(root: &Path) -> Option<Line> {
         };
         line("locks", Verdict::Ok, text)
     } else {
-        let text = "exclusive locks do not exclude here (or the directory cannot be written): slot pools admit \
+        let text = "exclusive locks do not exclude here: slot pools admit \
                     nothing; use a local disk";
         line("locks", Verdict::Bad, text)
     })

@@ -187,7 +187,9 @@ fn bar(used: u64, slots: u64) -> String {
 fn state_of(pool: &Value, show: &Show) -> String {
     let mut parts = Vec::new();
     parts.extend(pauses::sentence(fields::member(pool, &["paused"]), show));
-    if fields::truth(pool, &["draining"]) {
+    if let Some(node) = fields::text(pool, &["differs_from"]) {
+        parts.push(format!("configuration differs from node {node}"));
+    } else if fields::truth(pool, &["draining"]) {
         let to = fields::number(pool, &["configured_slots"]).unwrap_or(0);
         parts.push(format!("draining to {to} slots"));
     }

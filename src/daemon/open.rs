@@ -44,7 +44,7 @@ pub enum OpenError {
     },
     /// Another daemon holds the store in the middle of something and does not go on.
     #[error(
-        "state directory {path} is held by another daemon{holder} that does not go on; is it stopped? Let it go on, or end it"
+        "state directory {path} is held by another daemon that does not go on{holder}: let it go on, or end it"
     )]
     DirectoryHeld {
         /// Its name and pid, in words.
@@ -106,7 +106,12 @@ impl Daemon {
         let path: PathBuf = config.state.path.clone();
         let directory = StateDirectory::prepare(&path, config.state.network)?;
         let configured = match &config.node.name {
-            Some(name) => Some(identity::take_configured(&directory, name)?),
+            Some(name) => {
+                let (name, mut lock) = identity::take_configured(&directory, name)?;
+                // Who waits for the store is known to others by then.
+                lock.write_holder(crate::os::proc::own_pid(), mode_word(config.state.mode))?;
+                Some((name, lock))
+            }
             None => None,
         };
         let format_lock = directory.lock_format()?;
@@ -229,7 +234,7 @@ fn open_store(
         }),
         Err(StoreError::InUse | StoreError::Held) => Err(OpenError::DirectoryHeld {
             path: path(),
-            holder: holder(),
+            holder: suspect_words(&directory.holders(), config.node.name.as_deref()),
         }),
         Err(cause) => Err(OpenError::Store {
             path: directory.root().join("ductor.redb").display().to_string(),
@@ -255,6 +260,28 @@ fn mode_word(mode: StateMode) -> &'static str {
         StateMode::Auto => "auto",
         StateMode::Exclusive => "exclusive",
         StateMode::Shared => "shared",
+    }
+}
+
+/// Which of the daemons that live here may be the one that does not go on: a stopped process is, otherwise all are named.
+fn suspect_words(holders: &[(String, Option<u32>)], own: Option<&str>) -> String {
+    let others = holders.iter().filter(|(name, _)| Some(name.as_str()) != own);
+    let said = |(name, pid): &(String, Option<u32>)| match pid {
+        Some(pid) => format!("node {name} (pid {pid})"),
+        None => format!("node {name}"),
+    };
+    let is_stopped = |pid: &Option<u32>| matches!(pid.and_then(crate::os::proc::state_of), Some('T' | 't'));
+    let (stopped, rest): (Vec<_>, Vec<_>) = others.partition(|(_, pid)| is_stopped(pid));
+    match (&stopped[..], &rest[..]) {
+        ([], []) => String::new(),
+        ([], rest) => {
+            let names: Vec<String> = rest.iter().map(|one| said(one)).collect();
+            format!(", one of {}", names.join(", "))
+        }
+        (stopped, _) => {
+            let names: Vec<String> = stopped.iter().map(|one| said(one)).collect();
+            format!("; stopped is {}", names.join(", "))
+        }
     }
 }
 

@@ -170,11 +170,31 @@ impl Hunter {
                 found.live.claim.node == mine && self.engine.live.get(found.live.claim.fence).is_none();
             if orphan && (self.is_elsewhere(found) || self.is_still_orphan(found).await?) {
                 self.settle_all(vec![found.clone()]).await?;
-            } else if !self.runs_here(found) && self.has_lapsed(found) {
+            } else if !self.runs_here(found) && self.has_lapsed(found) && self.end_lapsed(found).await? {
                 self.put_back(found, reason::LEASE_LAPSED, false).await?;
             }
         }
         Ok(())
+    }
+
+    /// The owner lives and does not renew: it is stopped, or cut off from the store. Where its process can be seen it is ended
+    /// before the work is put back, so that no two copies of it live on one machine; the lease is over, and so is patience.
+    /// False if the claim has been renewed meanwhile.
+    async fn end_lapsed(&mut self, found: &Found) -> Result<bool, StoreError> {
+        if self.is_elsewhere(found) || found.live.claim.process.is_none() {
+            return Ok(true);
+        }
+        let fence = found.live.claim.fence;
+        let again = self.found().await?;
+        let again = again.into_iter().find(|again| again.live.claim.fence == fence);
+        let Some(again) = again.filter(|again| self.has_lapsed(again)) else {
+            return Ok(false);
+        };
+        let (again, end) = end_within(again, Duration::ZERO).await;
+        if let StrangerEnd::WillNotEnd { pids } = end {
+            self.report_stuck(&again, &pids);
+        }
+        Ok(true)
     }
 
     /// True while this very daemon looks after the claim's process. Such a claim is put back by its own task once the group
@@ -357,6 +377,12 @@ impl Hunter {
 
 /// Ends what is left of a claim's process.
 async fn end_of(found: Found) -> (Found, StrangerEnd) {
+    let patience = found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS);
+    end_within(found, Duration::from_millis(patience)).await
+}
+
+/// The same with so much time between SIGTERM and SIGKILL.
+async fn end_within(found: Found, patience: Duration) -> (Found, StrangerEnd) {
     let Some(process) = found.live.claim.process else {
         return (found, StrangerEnd::WasGone);
     };
@@ -364,7 +390,6 @@ async fn end_of(found: Found) -> (Found, StrangerEnd) {
         found.live.entry.as_ref().map(|entry| entry.id),
         found.live.claim.fence,
     );
-    let patience = Duration::from_millis(found.live.kill_timeout_ms.min(limits::STRANGER_KILL_MS));
     let end = end_stranger(&identity_of(process), &marks, patience).await;
     (found, end)
 }

@@ -40,9 +40,18 @@ pub(super) struct Space {
 struct Report {
     at: BootMillis,
     store: bool,
+    /// For so long nothing could be written, because another daemon has its turn.
+    turn_wait_ms: u64,
     space: Option<Space>,
     passes: u64,
     passes_moved: BootMillis,
+}
+
+impl Report {
+    /// Whoever wants to write has been refused by now.
+    fn is_held(&self) -> bool {
+        self.turn_wait_ms >= limits::OPERATION_MS
+    }
 }
 
 /// The last results; clones share them.
@@ -88,6 +97,7 @@ pub(super) async fn check(app: &App) {
         Ok(())
     });
     let store = read.await.is_ok();
+    let turn_wait_ms = app.engine.store.turn_wait_ms();
     let root = app.engine.directory.root().to_path_buf();
     let space = tokio::task::spawn_blocking(move || {
         FileSystem::of(&root).ok().map(|disk| Space {
@@ -104,6 +114,7 @@ pub(super) async fn check(app: &App) {
     app.health.put(Report {
         at: now,
         store,
+        turn_wait_ms,
         space: space.ok().flatten(),
         passes,
         passes_moved,
@@ -127,7 +138,7 @@ fn note_heads(rows: &mut impl Rows, app: &App) {
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) ok: bool,
-    detail: String,
+    pub(super) detail: String,
     age_ms: u64,
 }
 
@@ -147,6 +158,9 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     let store = match (last, fresh) {
         (None, _) => "not checked yet",
         (Some(_), None) => "does not answer",
+        (Some(_), Some(report)) if report.is_held() => {
+            "cannot be written: another daemon has its turn and does not end it; is one stopped?"
+        }
         (Some(_), Some(report)) if report.store => "can be read",
         (Some(_), Some(_)) => "cannot be read",
     };
@@ -168,7 +182,12 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         ),
     };
     vec![
-        check("store", fresh.is_some_and(|report| report.store), store, age_ms),
+        check(
+            "store",
+            fresh.is_some_and(|report| report.store && !report.is_held()),
+            store,
+            age_ms,
+        ),
         check("disk", disk.0, &disk.1, age_ms),
         check(
             "locks",

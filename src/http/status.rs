@@ -472,6 +472,13 @@ fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> 
     if bad == ["drain"] {
         return format!("Draining: {} still running, nothing new starts.", counts.running);
     }
+    if let [only] = bad[..]
+        && let Some(check) = checks
+            .iter()
+            .find(|check| check.name == "store" && only == "store")
+    {
+        return format!("Not ready: the store {}", check.detail);
+    }
     if !bad.is_empty() {
         return format!("Not ready: {}.", bad.join(", "));
     }

@@ -30,6 +30,11 @@ pub enum StoreError {
     /// The file that is open is no longer the one at its place: somebody deleted or replaced the state directory.
     #[error("the store file is no longer in the state directory; nothing new is accepted until it is back")]
     Moved,
+    /// The life lock of this daemon is no longer at its place: others take it for dead.
+    #[error(
+        "the life lock of this daemon was deleted or replaced, so others take it for dead; nothing new is accepted, restart it"
+    )]
+    LifeLockGone,
     /// The state directory was used and its store file is gone.
     #[error(
         "the store file is missing or empty although this state directory was used; put it back, or choose an empty directory"

@@ -110,6 +110,10 @@ pub(super) struct Shared {
     /// When the reads that wait for their snapshot began to.
     beginning: Mutex<Vec<(u64, u64)>>,
     turnstile: Mutex<Option<Turnstile>>,
+    /// Since when the writer waits for its turn; 0 while it does not.
+    turn_since: AtomicU64,
+    /// The life lock of this daemon, and its device and inode.
+    life_lock: Mutex<Option<(PathBuf, (u64, u64))>>,
     pub(super) peers: Peers,
     /// Under which name the commits of this process are known.
     name: Mutex<String>,
@@ -146,6 +150,8 @@ impl Shared {
             sharing: Mutex::default(),
             beginning: Mutex::default(),
             turnstile: Mutex::default(),
+            turn_since: AtomicU64::new(0),
+            life_lock: Mutex::default(),
             name: Mutex::default(),
             queue: Queue::default(),
             clock,
@@ -177,12 +183,26 @@ impl Shared {
         *lock(&self.place)
     }
 
-    /// What is written into a file that nobody can find any more is lost: refuse it.
-    fn check_place(&self) -> Result<(), StoreError> {
-        if place_of(&self.path()) == self.place() {
-            Ok(())
-        } else {
-            Err(StoreError::Moved)
+    /// What is written into a file that nobody can find any more is lost: refuse it. So is the work of a daemon whose life
+    /// lock nobody can find: others take it for dead. A file that was never open here has no place to be at.
+    pub(super) fn check_place(&self) -> Result<(), StoreError> {
+        if self
+            .place()
+            .is_some_and(|place| place_of(&self.path()) != Some(place))
+        {
+            return Err(StoreError::Moved);
+        }
+        match &*lock(&self.life_lock) {
+            Some((path, place)) if place_of(path) != Some(*place) => Err(StoreError::LifeLockGone),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Milliseconds for which the writer has been waiting for its turn among the daemons.
+    fn turn_wait_ms(&self) -> u64 {
+        match self.turn_since.load(Ordering::Relaxed) {
+            0 => 0,
+            since => crate::os::clock::boottime_ms().saturating_sub(since),
         }
     }
 
@@ -224,7 +244,10 @@ impl Shared {
             None => Turnstile::at(&self.options.directory.join("gate.lock"))?,
         };
         // Held from "I want to write" until the transaction has begun: who comes first is served first.
+        self.turn_since
+            .store(crate::os::clock::boottime_ms(), Ordering::Relaxed);
         let begun = gate.pass(|| database.begin_write());
+        self.turn_since.store(0, Ordering::Relaxed);
         *turnstile = Some(gate);
         Ok(begun??)
     }
@@ -521,12 +544,19 @@ impl Store {
     /// commit, and lets them in when they want. Its life lock is held.
     pub fn listen(&self, name: &str) -> Result<(), StoreError> {
         name.clone_into(&mut lock(&self.shared.name));
+        let life_lock = self.directory().join("nodes").join(format!("{name}.lock"));
+        *lock(&self.shared.life_lock) = place_of(&life_lock).map(|place| (life_lock, place));
         ear::listen(&self.shared, name)
     }
 
     /// How the file is open now.
     pub fn sharing(&self) -> Sharing {
         self.shared.sharing().unwrap_or(Sharing::Alone)
+    }
+
+    /// Milliseconds for which nothing can be written, because another daemon has its turn and does not end it.
+    pub fn turn_wait_ms(&self) -> u64 {
+        self.shared.turn_wait_ms()
     }
 
     /// Grows when other daemons have committed something.

@@ -130,6 +130,8 @@ impl Shared {
 
     fn open_as(&self, sharing: Sharing) -> Result<Opened, StoreError> {
         let path = self.path();
+        // A daemon whose directory was moved away is nobody in the one that stands there now.
+        self.check_place()?;
         let options = self.options();
         let mut builder = Database::builder();
         builder

@@ -55,6 +55,18 @@ fn put(store: &Store, name: &'static str, number: u64) -> Result<(), ChangeError
     })
 }
 
+/// The same with the time of an operation.
+fn put_in_time(store: &Store, name: &'static str) -> Result<(), ChangeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(store.change("put", move |tx| {
+        tx.put(&META, &(name.to_owned(),), &Number(99))?;
+        Ok(())
+    }))
+}
+
 fn get(store: &Store, name: &str) -> Option<u64> {
     let key = (name.to_owned(),);
     store
@@ -298,4 +310,67 @@ fn a_panic_of_the_writer_outside_of_any_change_ends_no_store() {
             (Some(1), Some(3))
         );
     }
+}
+
+#[test]
+fn a_daemon_whose_directory_was_moved_away_is_nobody_in_the_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("state");
+    let old = open(&place, "a", StoreMode::Auto).unwrap();
+    put(&old.store, "x", 1).unwrap();
+    std::fs::rename(&place, folder.path().join("state.old")).unwrap();
+    assert!(matches!(
+        put_in_time(&old.store, "x"),
+        Err(ChangeError::Withdrawn)
+    ));
+    // Another daemon makes a new one there, and shares it.
+    let new = open(&place, "b", StoreMode::Shared).unwrap();
+    for number in 0..50 {
+        put(&new.store, "z", number).unwrap();
+        let read = old.store.read(|tx| tx.get(&META, &("z".to_owned(),)));
+        assert!(matches!(read, Err(StoreError::NotOpen)), "{read:?}");
+    }
+    assert_eq!(get(&new.store, "x"), None);
+    // Back at its place, it goes on.
+    drop(new);
+    std::fs::rename(&place, folder.path().join("state.new")).unwrap();
+    std::fs::rename(folder.path().join("state.old"), &place).unwrap();
+    put(&old.store, "y", 3).unwrap();
+    assert_eq!((get(&old.store, "x"), get(&old.store, "y")), (Some(1), Some(3)));
+}
+
+#[test]
+fn a_daemon_whose_life_lock_was_deleted_writes_nothing_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path(), "a", StoreMode::Shared).unwrap();
+    put(&first.store, "x", 1).unwrap();
+    std::fs::remove_file(folder.path().join("nodes/a.lock")).unwrap();
+    let second = open(folder.path(), "a", StoreMode::Shared).unwrap();
+    assert!(matches!(
+        put_in_time(&first.store, "x"),
+        Err(ChangeError::Withdrawn)
+    ));
+    put(&second.store, "y", 1).unwrap();
+    assert_eq!(
+        (get(&second.store, "x"), get(&second.store, "y")),
+        (Some(1), Some(1))
+    );
+}
+
+#[test]
+fn it_is_known_for_how_long_nothing_could_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path(), "a", StoreMode::Shared).unwrap();
+    let second = open(folder.path(), "b", StoreMode::Shared).unwrap();
+    assert_eq!(first.store.turn_wait_ms(), 0);
+    let (release, held) = hold(&second.store);
+    let writer = first.store.clone();
+    let waiting = std::thread::spawn(move || put(&writer, "x", 1));
+    while first.store.turn_wait_ms() < 20 {
+        std::thread::yield_now();
+    }
+    release.send(()).unwrap();
+    held.join().unwrap().unwrap();
+    waiting.join().unwrap().unwrap();
+    assert_eq!(first.store.turn_wait_ms(), 0);
 }

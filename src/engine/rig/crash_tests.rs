@@ -183,6 +183,23 @@ fn process_will_not_end() {
 }
 
 #[test]
+fn a_stopped_owner_keeps_no_second_copy_alive() {
+    let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
+    // It lives: its lock is held. It renews nothing.
+    let owner = rig.daemon("n-b");
+    let started = rig.start_unbound("a");
+    let mut left = LeftOver::new(1);
+    claim_with(&owner, left.process);
+    rig.clock().advance(29_999);
+    look(&rig);
+    assert!(left.lives() && rig.entry_words(&started) == "running");
+    rig.clock().advance(1);
+    look(&rig);
+    assert!(!left.lives(), "ended before the work runs again");
+    assert_eq!(rig.entry_words(&started), "queued: lease lapsed");
+}
+
+#[test]
 fn reboot_readmits() {
     let rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p")]);
     let mut before = rig.daemon_at("n-b", place_of("h", "older", 7));
