@@ -48,6 +48,7 @@ pub mod run_walk;
 pub mod runs;
 #[cfg(test)]
 mod sharing_tests;
+mod stats;
 pub mod table;
 pub mod tables;
 mod tx;
@@ -55,7 +56,8 @@ mod writer;
 
 pub use error::{ChangeError, StoreError};
 pub use feed::{Counted, FeedItem, FeedRow};
-pub use handle::{COMMIT_BOUNDS_MS, Store, StoreOptions, StoreStats};
+pub use handle::{Store, StoreOptions};
 pub use opening::{Sharing, StoreMode};
+pub use stats::{COMMIT_BOUNDS_MS, StoreStats};
 pub use table::Rows;
 pub use tx::{Abort, ReadTx, Tx};
