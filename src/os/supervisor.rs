@@ -1,7 +1,10 @@
 //! Messages to the supervisor that started us, in systemd's notify protocol. Without one they go nowhere.
 //!
-//! A message that cannot be sent is no reason to fail: the supervisor decides what silence means.
+//! A message that cannot be sent is no reason to fail: the supervisor decides what silence means. Nor is one that cannot be
+//! sent now a reason to wait: a supervisor that does not read has its socket full after ten messages, and then a send blocks.
 
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -61,8 +64,35 @@ pub fn extend_stop(by: Duration) {
     tell(&[NotifyState::ExtendTimeoutUsec(usec)]);
 }
 
+/// Messages that wait for a supervisor that does not read; what comes then is dropped.
+const WAITING_MAX: usize = 32;
+
+/// Hands the message to a thread of its own: only that one waits.
 fn tell(news: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(news) {
-        tracing::debug!(cause = %error, "the supervisor could not be told");
+    static MESSENGER: OnceLock<Option<SyncSender<String>>> = OnceLock::new();
+    let Some(messenger) = MESSENGER.get_or_init(messenger) else {
+        return;
+    };
+    let lines: Vec<String> = news.iter().map(NotifyState::to_string).collect();
+    if messenger.try_send(lines.join("\n")).is_err() {
+        tracing::debug!("the supervisor does not read; a message to it is dropped");
+    }
+}
+
+fn messenger() -> Option<SyncSender<String>> {
+    let (sender, messages) = sync_channel::<String>(WAITING_MAX);
+    let send = move || {
+        for message in messages {
+            if let Err(error) = sd_notify::notify(&[NotifyState::Custom(&message)]) {
+                tracing::debug!(cause = %error, "the supervisor could not be told");
+            }
+        }
+    };
+    match std::thread::Builder::new().name("supervisor".to_owned()).spawn(send) {
+        Ok(_) => Some(sender),
+        Err(error) => {
+            tracing::debug!(cause = %error, "no thread for messages to the supervisor");
+            None
+        }
     }
 }

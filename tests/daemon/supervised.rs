@@ -109,6 +109,32 @@ fn a_supervisor_is_told_what_goes_on() {
     assert_eq!(daemon.wait_exit(), Some(0));
 }
 
+/// Its socket holds a few messages only, and then a send waits for a reader: the daemon must not.
+#[test]
+fn a_supervisor_that_does_not_read_holds_nobody_up() {
+    let place = Place::new("jobs:\n  - {name: asks, command: 'true'}\n");
+    let supervisor = Supervisor::at(&place);
+    let filler = UnixDatagram::unbound().unwrap();
+    filler.set_nonblocking(true).unwrap();
+    let full = (0..10_000).any(|_| {
+        filler
+            .send_to(b"FILL=1", place.folder().join("notify"))
+            .is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    });
+    assert!(full, "a socket that takes anything");
+    let mut daemon = Builder::at(&place)
+        .env("NOTIFY_SOCKET", place.folder().join("notify"))
+        .env("WATCHDOG_USEC", "100000")
+        .start();
+    for _ in 0..4 {
+        daemon.signal("HUP");
+        let run = run_id(&start(&daemon, "asks"));
+        ended(&daemon, &run);
+    }
+    assert_eq!(daemon.term(), Some(0));
+    drop(supervisor);
+}
+
 #[test]
 fn a_store_that_does_not_answer_is_no_sign_of_life() {
     let place = Place::new("jobs: []\n");
