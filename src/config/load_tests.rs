@@ -432,6 +432,6 @@ fn every_bad_entry_of_the_egress_list_is_told_with_its_place() {
     );
     assert_eq!(
         faults("egress: {allow: 10.0.0.0/8}"),
-        ["1:17 `egress.allow` must be a list"]
+        ["1:17 `egress.allow` must be a list, not `10.0.0.0/8`"]
     );
 }
