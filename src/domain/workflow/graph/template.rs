@@ -23,7 +23,10 @@ pub fn parts(text: &str) -> Result<Vec<Part<'_>>, usize> {
         let end = end_of(&text[begin..]).map(|offset| begin + offset).ok_or(open)?;
         let inner = &text[begin..end];
         let trimmed = inner.trim_start();
-        found.push(Part::Expression(trimmed.trim_end(), begin + inner.len() - trimmed.len()));
+        found.push(Part::Expression(
+            trimmed.trim_end(),
+            begin + inner.len() - trimmed.len(),
+        ));
         at = end + 2;
     }
     if at < text.len() {
@@ -83,7 +86,10 @@ mod tests {
             "{{x}}{{ {'a': {'b': 1}}.a }}",
             &[Part::Expression("x", 2), Part::Expression("{'a': {'b': 1}}.a", 8)],
         );
-        check("{{ '}}' + \"\\\"}}\" }}", &[Part::Expression("'}}' + \"\\\"}}\"", 3)]);
+        check(
+            "{{ '}}' + \"\\\"}}\" }}",
+            &[Part::Expression("'}}' + \"\\\"}}\"", 3)],
+        );
         assert_eq!(parts("ab {{ input"), Err(3));
         assert_eq!(parts("{{ 'x }}"), Err(0));
     }

@@ -120,7 +120,10 @@ impl<'d> Map<'d> {
 
     /// The place of a step of that name in that level.
     pub(super) fn seat_in(&self, level: usize, name: &str) -> Option<usize> {
-        self.seats.get(name).filter(|(found, _)| *found == level).map(|(_, step)| *step)
+        self.seats
+            .get(name)
+            .filter(|(found, _)| *found == level)
+            .map(|(_, step)| *step)
     }
 
     /// True if the one surely comes before the other, whose level it shares.
@@ -159,7 +162,8 @@ fn order(sources: &[BTreeSet<usize>]) -> Result<Vec<usize>, Vec<usize>> {
 fn cycle(sources: &[BTreeSet<usize>], missing: &[usize]) -> Vec<usize> {
     let is_left = |step: &usize| missing[*step] > 0;
     let mut way: Vec<usize> = (0..sources.len()).find(is_left).into_iter().collect();
-    while let Some(source) = { way.last() }.and_then(|last| sources[*last].iter().find(|step| is_left(step))) {
+    while let Some(source) = { way.last() }.and_then(|last| sources[*last].iter().find(|step| is_left(step)))
+    {
         if let Some(begin) = way.iter().position(|step| step == source) {
             way.drain(..begin);
             way.reverse();

@@ -15,10 +15,15 @@ pub(super) fn check(map: &Map<'_>, findings: &mut Vec<Finding>) {
         match &map.orders[number] {
             Ok(order) => unreachable(map, number, order, findings),
             Err(cycle) => {
-                let mut refs: Vec<&str> = cycle.iter().map(|step| level.steps[*step].name.as_str()).collect();
+                let mut refs: Vec<&str> = cycle
+                    .iter()
+                    .map(|step| level.steps[*step].name.as_str())
+                    .collect();
                 refs.extend(refs.first().copied());
                 let message = format!("these steps wait for each other: {}", refs.join(" -> "));
-                let at = cycle.first().map_or_else(String::new, |step| level.step_at(*step));
+                let at = cycle
+                    .first()
+                    .map_or_else(String::new, |step| level.step_at(*step));
                 findings.push(Finding::new(at, "workflow.cycle", message));
             }
         }
@@ -77,13 +82,22 @@ fn edges(map: &Map<'_>, number: usize, level: &Level<'_>, findings: &mut Vec<Fin
                 }
             }
         }
-        let same = (&edge.source_ref, &edge.target_ref, edge.kind.word(), &edge.condition);
+        let same = (
+            &edge.source_ref,
+            &edge.target_ref,
+            edge.kind.word(),
+            &edge.condition,
+        );
         if !seen.insert(same) {
             let message = format!(
                 "there is such an edge from `{}` to `{}` already",
                 edge.source_ref, edge.target_ref
             );
-            findings.push(Finding::new(level.edge_at(index), "workflow.duplicate_edge", message));
+            findings.push(Finding::new(
+                level.edge_at(index),
+                "workflow.duplicate_edge",
+                message,
+            ));
         }
     }
 }
@@ -112,14 +126,20 @@ fn unreachable(map: &Map<'_>, number: usize, order: &[usize], findings: &mut Vec
                         || switch.default.as_ref() == Some(name);
                     (!chooses).then(|| format!("no case of `{}` chooses it", from.name))
                 }
-                _ => dead.contains(source).then(|| format!("neither is `{}`", from.name)),
+                _ => dead
+                    .contains(source)
+                    .then(|| format!("neither is `{}`", from.name)),
             }
         };
         let reasons: Vec<Option<String>> = sources.iter().map(why).collect();
         if !reasons.is_empty() && reasons.iter().all(Option::is_some) {
             let reasons: Vec<String> = reasons.into_iter().flatten().collect();
             let message = format!("`{name}` is never reached: {}", reasons.join(", "));
-            findings.push(Finding::new(level.step_at(*step), "workflow.unreachable", message));
+            findings.push(Finding::new(
+                level.step_at(*step),
+                "workflow.unreachable",
+                message,
+            ));
             dead.insert(*step);
         }
     }

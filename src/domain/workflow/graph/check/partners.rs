@@ -39,7 +39,11 @@ impl Look<'_> {
         let level = &self.map.levels[number];
         let from = gather.from.as_str();
         let mut refuse = |key: &str, message: String| {
-            findings.push(Finding::new(format!("{at}/{key}"), "workflow.gather_without_scatter", message));
+            findings.push(Finding::new(
+                format!("{at}/{key}"),
+                "workflow.gather_without_scatter",
+                message,
+            ));
         };
         if self.doubtful.contains(from) {
             return;
@@ -51,7 +55,10 @@ impl Look<'_> {
         };
         if found != number {
             let place = where_is(self.map, found);
-            return refuse("from", format!("`{from}` stands {place}; a gather stands beside its scatter"));
+            return refuse(
+                "from",
+                format!("`{from}` stands {place}; a gather stands beside its scatter"),
+            );
         }
         let StepKind::Scatter(of) = &level.steps[scatter].kind else {
             return refuse("from", format!("`{from}` is no scatter"));
@@ -67,7 +74,12 @@ impl Look<'_> {
             }
             None if last_steps(&of.body).len() > 1 => {
                 let names = last_steps(&of.body).join(", ");
-                refuse("step", format!("the body of `{from}` has several last steps ({names}): say in `step` which is meant"));
+                refuse(
+                    "step",
+                    format!(
+                        "the body of `{from}` has several last steps ({names}): say in `step` which is meant"
+                    ),
+                );
             }
             Some(_) | None => {}
         }
@@ -81,7 +93,10 @@ impl Look<'_> {
         let own = &self.map.levels[number].steps[index].name;
         let cases = switch.cases.iter().enumerate();
         let cases = cases.map(|(case, of)| (format!("{at}/cases/{case}/ref"), &of.target));
-        let default = switch.default.iter().map(|target| (format!("{at}/default"), target));
+        let default = switch
+            .default
+            .iter()
+            .map(|target| (format!("{at}/default"), target));
         for (at, target) in cases.chain(default) {
             let seat = self.map.seat_in(number, target.as_str());
             if seat.is_some_and(|seat| self.map.sources[number][seat].contains(&index)) {
@@ -90,8 +105,14 @@ impl Look<'_> {
             let message = match seat {
                 Some(_) => format!("there is no edge from `{own}` to `{target}`"),
                 None => {
-                    let names = self.map.levels[number].steps.iter().map(|step| step.name.as_str());
-                    format!("there is no step `{target}`{}", did_you_mean(target.as_str(), names))
+                    let names = self.map.levels[number]
+                        .steps
+                        .iter()
+                        .map(|step| step.name.as_str());
+                    format!(
+                        "there is no step `{target}`{}",
+                        did_you_mean(target.as_str(), names)
+                    )
                 }
             };
             findings.push(Finding::new(at, "workflow.case_without_edge", message));
@@ -106,13 +127,26 @@ impl Look<'_> {
                 let known = self.world.slot_pools.keys().map(AsRef::as_ref);
                 let message = match nearest(pool.as_str(), known) {
                     Some(near) => format!("there is no slot pool '{pool}'; did you mean '{near}'?"),
-                    None => format!("there is no slot pool '{pool}'; the configuration has them under `pools`"),
+                    None => {
+                        format!("there is no slot pool '{pool}'; the configuration has them under `pools`")
+                    }
                 };
-                findings.push(Finding::new(format!("{at}/pool"), "workflow.unknown_slot_pool", message));
+                findings.push(Finding::new(
+                    format!("{at}/pool"),
+                    "workflow.unknown_slot_pool",
+                    message,
+                ));
             }
             Some(slots) if demand.slots > *slots => {
-                let message = format!("asks for {} slots, and slot pool '{pool}' has {slots}", demand.slots);
-                findings.push(Finding::new(format!("{at}/slots"), "workflow.too_many_slots", message));
+                let message = format!(
+                    "asks for {} slots, and slot pool '{pool}' has {slots}",
+                    demand.slots
+                );
+                findings.push(Finding::new(
+                    format!("{at}/slots"),
+                    "workflow.too_many_slots",
+                    message,
+                ));
             }
             Some(_) => {}
         }
@@ -133,7 +167,8 @@ impl Look<'_> {
                 return refuse("family_slug", "workflow.unknown_subworkflow", message);
             }
             (Some(family), None) if family.newest.is_none() => {
-                let message = format!("workflow `{slug}` has no published version that may begin; publish it first");
+                let message =
+                    format!("workflow `{slug}` has no published version that may begin; publish it first");
                 return refuse("family_slug", "workflow.unknown_subworkflow", message);
             }
             (Some(family), Some(version)) => match family.versions.get(&version) {
@@ -162,7 +197,12 @@ impl Look<'_> {
 
     /// A chain of calls that is too long, if there is one. `known` are the levels at which a definition was looked at
     /// without one being found: deeper than that it must be looked at again.
-    fn too_deep(&self, call: &Call, way: &mut Vec<String>, known: &mut BTreeMap<Call, usize>) -> Option<Vec<String>> {
+    fn too_deep(
+        &self,
+        call: &Call,
+        way: &mut Vec<String>,
+        known: &mut BTreeMap<Call, usize>,
+    ) -> Option<Vec<String>> {
         way.push(call.0.clone());
         let depth = way.len() - 1;
         if depth > limits::SUBWORKFLOW_DEPTH_MAX {

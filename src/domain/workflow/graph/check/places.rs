@@ -41,7 +41,13 @@ pub fn places(document: &Document) -> Vec<Place<'_>> {
 pub(super) fn collect(document: &Document) -> (Vec<Place<'_>>, Vec<Finding>) {
     let mut walk = Walk::default();
     let of_runs = [
-        ("/concurrency/key", document.concurrency.as_ref().and_then(|found| found.key.as_deref())),
+        (
+            "/concurrency/key",
+            document
+                .concurrency
+                .as_ref()
+                .and_then(|found| found.key.as_deref()),
+        ),
         ("/fairness/key", document.fairness.key.as_deref()),
     ];
     for (at, key) in of_runs {
@@ -106,7 +112,11 @@ impl<'d> Walk<'d> {
         let retry_if = step.retry.as_ref().and_then(|retry| retry.retry_if.as_deref());
         let error = if self.is_inside { ITEM_ERROR } else { ERROR };
         self.add(format!("{at}/retry/retry_if"), retry_if, error);
-        self.add(format!("{at}/idempotency_key"), step.idempotency_key.as_deref(), plain);
+        self.add(
+            format!("{at}/idempotency_key"),
+            step.idempotency_key.as_deref(),
+            plain,
+        );
         let args = format!("{at}/args");
         let mut one = |key: &str, text: Option<&'d str>| self.add(format!("{args}/{key}"), text, plain);
         match &step.kind {
@@ -142,7 +152,11 @@ impl<'d> Walk<'d> {
                 }
             }
             Dataflow::Filter { filter: each } | Dataflow::Map { map: each } => {
-                let key = if matches!(dataflow, Dataflow::Map { .. }) { "map" } else { "filter" };
+                let key = if matches!(dataflow, Dataflow::Map { .. }) {
+                    "map"
+                } else {
+                    "filter"
+                };
                 self.add(format!("{args}/{key}/items"), Some(&each.items), plain);
                 self.add(format!("{args}/{key}/with"), Some(&each.with), ITEM);
             }
@@ -158,7 +172,11 @@ impl<'d> Walk<'d> {
             }
             Dataflow::Assert { assert } => {
                 for (index, assertion) in assert.iter().enumerate() {
-                    self.add(format!("{args}/assert/{index}/that"), Some(&assertion.that), plain);
+                    self.add(
+                        format!("{args}/assert/{index}/that"),
+                        Some(&assertion.that),
+                        plain,
+                    );
                 }
             }
             Dataflow::Template { template } => self.templates(&format!("{args}/template"), template),

@@ -22,6 +22,6 @@ pub fn check(document: &Document, world: &World, doubtful: &BTreeSet<String>) ->
         doubtful,
     };
     look.check(&mut findings);
-    expressions::check(document, &map, &mut findings);
+    expressions::check(document, &map, doubtful, &mut findings);
     findings
 }

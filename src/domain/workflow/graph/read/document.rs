@@ -67,13 +67,20 @@ impl Reading {
                 out = whole;
             }
         }
-        if posted.pointer(&out).is_some() {
-            return out;
+        let is_there = |place: &String| posted.pointer(place).is_some();
+        let elsewhere = [
+            Some(out.clone()),
+            Some(out.replace("/args/probe/", "/args/")),
+            out.find("/retry/").map(|at| format!("/defaults{}", &out[at..])),
+        ];
+        if let Some(place) = elsewhere.into_iter().flatten().find(is_there) {
+            return place;
         }
-        let of_defaults = out.find("/retry/").map(|at| format!("/defaults{}", &out[at..]));
-        of_defaults
-            .filter(|place| posted.pointer(place).is_some())
-            .unwrap_or(out)
+        // What was not written is missing in what was.
+        while !is_there(&out) {
+            out.truncate(out.rfind('/').unwrap_or(0));
+        }
+        out
     }
 }
 

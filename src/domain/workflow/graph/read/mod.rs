@@ -12,7 +12,7 @@ mod fields;
 mod step;
 mod worker;
 
-//#[cfg(test)]
-//mod tests;
+#[cfg(test)]
+pub(super) mod tests;
 
-pub use document::{Reading, read};
+pub use document::{Reading, read, slug_of};
