@@ -40,6 +40,7 @@ mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+mod old;
 mod opening;
 mod peers;
 pub mod restore;

@@ -84,6 +84,12 @@ pub const RETRIES_PER_CHANGE_MAX: usize = 64;
 
 /// Bytes of a job, slot pool or step name.
 pub const NAME_BYTES_MAX: usize = 128;
+/// Bytes of a step's name with the branches of an instance.
+pub const STEP_NAME_BYTES_MAX: usize = NAME_BYTES_MAX + 44;
+/// Branches of one scatter.
+pub const BRANCHES_MAX: usize = 100_000;
+/// Branches of one scatter that are open at once, and thereby rows of one tick.
+pub const OPEN_BRANCHES_MAX: u32 = 1_000;
 /// Bytes of a node name: a file name and a socket name are made of it.
 pub const NODE_NAME_BYTES_MAX: usize = 63;
 /// Slots of a slot pool, and its longest queue.
