@@ -204,3 +204,9 @@ pub const HOURS_COMMITS_MAX: u64 = 5_000;
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
+/// Bytes of a payload that stands in its row; a larger one is a blob, so that walking rows does not read it.
+pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
+/// Bytes of any payload.
+pub const PAYLOAD_BYTES_MAX: u64 = 32 << 20;
+/// A sweep of blobs waits this long for those who put one.
+pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
