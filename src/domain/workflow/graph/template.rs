@@ -1,109 +1,169 @@
-//! Texts in which each `{{ expression }}` stands for its value.
+//! JSON values in whose texts `{{ expression }}` stands for a value.
 
-/// A part of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
-    /// As it stands.
-    Text(&'t str),
-    /// An expression, and the byte of the text at which it begins.
-    Expression(&'t str, usize),
+use serde_json::{Map, Value};
+
+use super::braces::end_of;
+use crate::expr::{Fault, Profile, Program, Scope};
+
+/// A compiled template.
+#[derive(Debug, Clone)]
+pub enum Template {
+    /// A value without any place.
+    Plain(Value),
+    /// A text that is one place: the value itself, whatever its type.
+    Whole(Program),
+    /// A text with places in it.
+    Text(Vec<Piece>),
+    /// A list.
+    List(Vec<Template>),
+    /// An object.
+    Object(Vec<(String, Template)>),
 }
 
-/// The parts of a text in order, or the byte at which an expression begins that has no end.
-///
-/// Inside an expression, `}}` in quotes or of a map in a map does not end it.
-pub fn parts(text: &str) -> Result<Vec<Part<'_>>, usize> {
+/// A piece of a text.
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// As it is.
+    Plain(String),
+    /// The value of an expression, as text.
+    Place(Program),
+}
+
+impl Template {
+    /// Compiles all places of `value`; they may read `names`.
+    pub fn compile(value: &Value, names: &[&str]) -> Result<Template, Fault> {
+        Ok(match value {
+            Value::String(text) => text_of(text, names)?,
+            Value::Array(items) => {
+                let each = items.iter().map(|item| Template::compile(item, names));
+                Template::List(each.collect::<Result<_, _>>()?)
+            }
+            Value::Object(fields) => {
+                let mut compiled = Vec::with_capacity(fields.len());
+                for (name, field) in fields {
+                    compiled.push((name.clone(), Template::compile(field, names)?));
+                }
+                Template::Object(compiled)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => Template::Plain(value.clone()),
+        })
+    }
+
+    /// All places.
+    pub fn programs(&self) -> Vec<&Program> {
+        match self {
+            Template::Plain(_) => Vec::new(),
+            Template::Whole(program) => vec![program],
+            Template::Text(pieces) => {
+                let mut places = Vec::new();
+                for piece in pieces {
+                    if let Piece::Place(program) = piece {
+                        places.push(program);
+                    }
+                }
+                places
+            }
+            Template::List(items) => items.iter().flat_map(Template::programs).collect(),
+            Template::Object(fields) => fields.iter().flat_map(|(_, field)| field.programs()).collect(),
+        }
+    }
+
+    /// The value with every place filled.
+    pub fn fill(&self, scope: &Scope) -> Result<Value, Fault> {
+        Ok(match self {
+            Template::Plain(value) => value.clone(),
+            Template::Whole(program) => program.evaluate(scope)?,
+            Template::Text(pieces) => {
+                let mut text = String::new();
+                for piece in pieces {
+                    match piece {
+                        Piece::Plain(plain) => text.push_str(plain),
+                        Piece::Place(program) => text.push_str(&as_text(&program.evaluate(scope)?)),
+                    }
+                }
+                Value::String(text)
+            }
+            Template::List(items) => {
+                let each = items.iter().map(|item| item.fill(scope));
+                Value::Array(each.collect::<Result<_, _>>()?)
+            }
+            Template::Object(fields) => {
+                let mut filled = Map::with_capacity(fields.len());
+                for (name, field) in fields {
+                    filled.insert(name.clone(), field.fill(scope)?);
+                }
+                Value::Object(filled)
+            }
+        })
+    }
+}
+
+/// A value inside a text: a text as it is, anything else as JSON.
+pub fn as_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The places of a text: (start of the braces, expression, end of the braces).
+pub fn places(text: &str) -> Vec<(usize, &str, usize)> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(open) = text[at..].find("{{").map(|offset| at + offset) {
-        if open > at {
-            found.push(Part::Text(&text[at..open]));
-        }
-        let begin = open + 2;
-        let end = end_of(&text[begin..]).map(|offset| begin + offset).ok_or(open)?;
-        let inner = &text[begin..end];
-        let trimmed = inner.trim_start();
-        found.push(Part::Expression(
-            trimmed.trim_end(),
-            begin + inner.len() - trimmed.len(),
-        ));
-        at = end + 2;
+    let mut from = 0;
+    while let Some(open) = text[from..].find("{{").map(|at| from + at) {
+        let Some(length) = end_of(&text[open + 2..]) else {
+            break;
+        };
+        let end = open + 2 + length;
+        found.push((open, text[open + 2..end].trim(), end + 2));
+        from = end + 2;
     }
-    if at < text.len() {
-        found.push(Part::Text(&text[at..]));
-    }
-    Ok(found)
+    found
 }
 
-/// Where the `}}` of an expression stands.
-fn end_of(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
-    while at < bytes.len() {
-        match bytes[at] {
-            quote @ (b'"' | b'\'') => at = behind_quoted(bytes, at, quote),
-            b'{' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' if depth > 0 => {
-                depth -= 1;
-                at += 1;
-            }
-            b'}' if bytes.get(at + 1) == Some(&b'}') => return Some(at),
-            _ => at += 1,
-        }
+fn text_of(text: &str, names: &[&str]) -> Result<Template, Fault> {
+    let places = places(text);
+    if places.is_empty() {
+        return Ok(Template::Plain(Value::String(text.to_owned())));
     }
-    None
-}
-
-fn behind_quoted(bytes: &[u8], start: usize, quote: u8) -> usize {
-    let mut at = start + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' => at += 2,
-            byte if byte == quote => return at + 1,
-            _ => at += 1,
-        }
+    let compile = |expression: &str| Program::compile(expression, Profile::Workflow, names);
+    if let [(0, expression, end)] = places.as_slice()
+        && *end == text.len()
+    {
+        return compile(expression).map(Template::Whole);
     }
-    bytes.len()
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    for (start, expression, end) in places {
+        if start > done {
+            pieces.push(Piece::Plain(text[done..start].to_owned()));
+        }
+        pieces.push(Piece::Place(compile(expression)?));
+        done = end;
+    }
+    if done < text.len() {
+        pieces.push(Piece::Plain(text[done..].to_owned()));
+    }
+    Ok(Template::Text(pieces))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn expressions_are_found_in_texts() {
-        let check = |text: &str, expected: &[Part<'_>]| assert_eq!(parts(text).unwrap(), expected, "{text}");
-        check("", &[]);
-        check("plain } { text", &[Part::Text("plain } { text")]);
-        check(
-            "a {{ input.b }} c",
-            &[Part::Text("a "), Part::Expression("input.b", 5), Part::Text(" c")],
+    fn places_are_filled() {
+        let template =
+            json!({"whole": "{{ input.list }}", "text": "a {{input.n}} b {{ input.s }}", "plain": ["x", 1]});
+        let template = Template::compile(&template, &["input"]).unwrap();
+        assert_eq!(template.programs().len(), 3);
+        let mut scope = Scope::new();
+        scope.set("input", &json!({"list": [1, 2], "n": 7, "s": "t"}));
+        let filled = template.fill(&scope).unwrap();
+        assert_eq!(
+            filled,
+            json!({"whole": [1, 2], "text": "a 7 b t", "plain": ["x", 1]})
         );
-        check(
-            "{{x}}{{ {'a': {'b': 1}}.a }}",
-            &[Part::Expression("x", 2), Part::Expression("{'a': {'b': 1}}.a", 8)],
-        );
-        check(
-            "{{ '}}' + \"\\\"}}\" }}",
-            &[Part::Expression("'}}' + \"\\\"}}\"", 3)],
-        );
-        assert_eq!(parts("ab {{ input"), Err(3));
-        assert_eq!(parts("{{ 'x }}"), Err(0));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_text_is_cut_without_loss(text in "[a{}'\" \\\\é]{0,40}") {
-            if let Ok(parts) = parts(&text) {
-                for part in parts {
-                    if let Part::Expression(inner, at) = part {
-                        proptest::prop_assert_eq!(&text[at..at + inner.len()], inner);
-                    }
-                }
-            }
-        }
+        let open = Template::compile(&json!("{{ input"), &["input"]).unwrap();
+        assert_eq!(open.fill(&scope).unwrap(), json!("{{ input"));
     }
 }

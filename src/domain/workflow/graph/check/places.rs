@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::levels::{Level, levels};
+use crate::domain::workflow::graph::braces::{Part, parts};
 use crate::domain::workflow::graph::document::{Document, StepDoc};
 use crate::domain::workflow::graph::finding::{Finding, below};
 use crate::domain::workflow::graph::kinds::{Dataflow, Gather, Http, Probe, StepKind};
-use crate::domain::workflow::graph::template::{Part, parts};
+
 
 /// An expression in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
