@@ -37,7 +37,10 @@ pub async fn judge_posted(engine: &Engine, posted: Arc<Value>) -> Result<Judged,
 
 /// What a document can refer to.
 pub fn world(rows: &mut impl Rows, book: &Book, posted: &Value) -> Result<World, StoreError> {
-    let slot_pools = book.slot_pools.iter().map(|(name, slots)| (name.clone(), slots.slots));
+    let slot_pools = book
+        .slot_pools
+        .iter()
+        .map(|(name, slots)| (name.clone(), slots.slots));
     let mut world = World {
         slot_pools: slot_pools.collect(),
         ..World::default()
@@ -174,10 +177,18 @@ async fn draft_of(
     let key = (TENANT, slug.clone());
     let read = engine.read(move |tx| Ok((tx.get(&WORKFLOWS, &key)?, tx.get(&WORKFLOW_DRAFTS, &key)?)));
     let (record, draft) = read.await?;
-    let (Some(WorkflowRecord { title, draft: Some(sha256), .. }), Some(draft)) = (record, draft) else {
+    let (
+        Some(WorkflowRecord {
+            title,
+            draft: Some(sha256),
+            ..
+        }),
+        Some(draft),
+    ) = (record, draft)
+    else {
         return Ok(None);
     };
-    let document: Value = draft.json.read().map_err(|error| StoreError::io(&format!("a draft is no JSON: {error}")))?;
+    let document: Value = draft.json.read().expect("checked when it was stored");
     let posted = Posted {
         slug: slug.clone(),
         title,

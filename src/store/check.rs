@@ -8,8 +8,8 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::backup::Source;
-use super::check_workflows;
 use super::blobs::Blobs;
+use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};

@@ -51,7 +51,10 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     for key in frozen {
         use super::table::Rows as _;
         if !tx.has(&DEFINITIONS, &key)? {
-            findings.push(format!("workflow {} has no definition of version {}", key.1, key.2));
+            findings.push(format!(
+                "workflow {} has no definition of version {}",
+                key.1, key.2
+            ));
         }
     }
     Ok(())

@@ -39,7 +39,13 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
         at: Millis(2_000),
         by: "you".to_owned(),
     });
-    out.push(sample("deprecated", &WorkflowVersion { deprecated, ..version }));
+    out.push(sample(
+        "deprecated",
+        &WorkflowVersion {
+            deprecated,
+            ..version
+        },
+    ));
 }
 
 /// What the reader of each record makes of these bytes is a value or a sentence.

@@ -5,8 +5,8 @@ use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
     LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow, WorkflowDraft, WorkflowRecord,
-    WorkflowVersion,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow, WorkflowDraft,
+    WorkflowRecord, WorkflowVersion,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};

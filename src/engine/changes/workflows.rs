@@ -4,12 +4,8 @@
 //! Whether a draft may be published is judged before, on a snapshot: the change sees that the draft is still that one.
 
 use crate::domain::workflow::definition::Definition;
-use crate::store::rows::{
-    DefinitionRecord, Deprecation, WorkflowDraft, WorkflowRecord, WorkflowVersion,
-};
-use crate::store::tables::{
-    DEFINITIONS, PUBLISHED_JOBS, WORKFLOW_DRAFTS, WORKFLOW_VERSIONS, WORKFLOWS,
-};
+use crate::store::rows::{DefinitionRecord, Deprecation, WorkflowDraft, WorkflowRecord, WorkflowVersion};
+use crate::store::tables::{DEFINITIONS, PUBLISHED_JOBS, WORKFLOW_DRAFTS, WORKFLOW_VERSIONS, WORKFLOWS};
 use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -56,7 +52,9 @@ pub fn save(tx: &mut Tx<'_>, posted: &Posted, create: bool) -> Result<Saved, Abo
     }
     let now = tx.now().wall;
     let found = tx.get(&WORKFLOWS, &key)?;
-    if found.is_none() && tx.scan(&WORKFLOWS, &(TENANT,), None, limits::FAMILIES_MAX)?.len() >= limits::FAMILIES_MAX {
+    if found.is_none()
+        && tx.scan(&WORKFLOWS, &(TENANT,), None, limits::FAMILIES_MAX)?.len() >= limits::FAMILIES_MAX
+    {
         return Ok(Saved::Full);
     }
     let Some(before) = found else {
@@ -296,11 +294,7 @@ pub enum Begins {
 }
 
 /// Which version a new run has: the one that is asked for, else the newest that is not deprecated.
-pub fn begins_with(
-    rows: &mut impl Rows,
-    slug: &JobName,
-    version: Option<u32>,
-) -> Result<Begins, StoreError> {
+pub fn begins_with(rows: &mut impl Rows, slug: &JobName, version: Option<u32>) -> Result<Begins, StoreError> {
     let Some(record) = rows.get(&WORKFLOWS, &(TENANT, slug.clone()))? else {
         return Ok(Begins::Missing);
     };

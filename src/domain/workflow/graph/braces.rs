@@ -2,7 +2,7 @@
 
 /// A part of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
+pub(super) enum Part<'t> {
     /// As it stands.
     Text(&'t str),
     /// An expression, and the byte of the text at which it begins.
@@ -12,7 +12,7 @@ pub enum Part<'t> {
 /// The parts of a text in order, or the byte at which an expression begins that has no end.
 ///
 /// Inside an expression, `}}` in quotes or of a map in a map does not end it.
-pub fn parts(text: &str) -> Result<Vec<Part<'_>>, usize> {
+pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, usize> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(open) = text[at..].find("{{").map(|offset| at + offset) {

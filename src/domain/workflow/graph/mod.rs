@@ -10,6 +10,7 @@ pub mod build;
 pub mod canonical;
 pub mod check;
 mod compute;
+pub mod diff;
 pub mod document;
 pub mod finding;
 pub mod judge;

@@ -8,7 +8,6 @@ use crate::domain::workflow::graph::document::{Document, StepDoc};
 use crate::domain::workflow::graph::finding::{Finding, below};
 use crate::domain::workflow::graph::kinds::{Dataflow, Gather, Http, Probe, StepKind};
 
-
 /// An expression in a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place<'d> {

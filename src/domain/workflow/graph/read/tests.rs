@@ -123,7 +123,8 @@ fn friendly_forms_and_defaults_are_filled_in() {
     assert_eq!((ping.poke_interval.0, ping.poke_timeout.0), (30_000, 3_600_000));
     let bare = json!({"family_slug": "a", "steps": [{"ref": "t", "type": "STEP_TYPE_TASK", "args": {"queue": "q"}},
         {"ref": "c", "type": "STEP_TYPE_COMMAND", "args": {"command": "x"}}]});
-    let attempts: Vec<u32> = { good(&bare).steps.iter() }
+    let bare = good(&bare);
+    let attempts: Vec<u32> = { bare.steps.iter() }
         .map(|step| step.retry.as_ref().unwrap().max_attempts)
         .collect();
     assert_eq!(attempts, [3, 1]);
