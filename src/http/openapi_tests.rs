@@ -418,7 +418,7 @@ fn gather(
     for part in schema["allOf"].as_array().into_iter().flatten() {
         gather(document, part, properties, required, open);
     }
-    *open |= schema["additionalProperties"] == json!(true);
+    *open |= [json!(true), json!({})].contains(&schema["additionalProperties"]);
     if let Some(own) = schema["properties"].as_object() {
         properties.extend(own.clone());
     }

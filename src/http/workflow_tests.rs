@@ -442,7 +442,7 @@ async fn versions_and_drafts_are_compared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn workflows_are_listed_by_pages() {
     let face = Face::new().await;
-    for name in ["c", "a", "b"] {
+    for name in ["wc", "wa", "wb"] {
         face.post_json(
             "/api/workflows",
             &format!(r#"{{"family_slug": "{name}", "title": "T {name}"}}"#),
@@ -461,15 +461,15 @@ async fn workflows_are_listed_by_pages() {
     };
     assert_eq!(
         (names(&first), first["data"][0]["title"].as_str()),
-        ("a b".to_owned(), Some("T a"))
+        ("wa wb".to_owned(), Some("T wa"))
     );
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
     assert_eq!(
         names(&face.get(&format!("/api/workflows?cursor={cursor}")).await.json()),
-        "c"
+        "wc"
     );
     assert_eq!(
         names(&face.get("/api/workflows?order=desc").await.json()),
-        "c b a"
+        "wc wb wa"
     );
 }

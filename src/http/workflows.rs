@@ -74,7 +74,7 @@ pub(super) struct WorkflowDetail {
     #[serde(flatten)]
     workflow: WorkflowView,
     /// The draft if there is one, else the newest version, as it was posted.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     document: Box<RawValue>,
 }
 
