@@ -41,6 +41,8 @@ mod golden_backups;
 mod golden_daemons;
 #[cfg(test)]
 mod golden_reports;
+pub mod graph_rows;
+pub mod graphs;
 mod handle;
 pub mod keys;
 pub mod logs;
