@@ -56,6 +56,8 @@ mod version;
 mod waits;
 mod week;
 mod why;
+mod workflow_versions;
+mod workflows;
 
 #[cfg(test)]
 mod backup_tests;
@@ -95,6 +97,8 @@ mod slot_tests;
 mod stream_tests;
 #[cfg(test)]
 mod system_tests;
+#[cfg(test)]
+mod workflow_tests;
 
 pub use app::App;
 pub use router::router;

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Instant,
     /// An RFC 3339 instant, or a length of time before now.
     Moment,
+    /// The number of a version, or `draft`.
+    Version,
     /// Terms like `state:failed since:1h`.
     Filter,
     /// The same, or an object of filters.

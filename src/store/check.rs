@@ -9,6 +9,7 @@ use redb::ReadableDatabase;
 
 use super::backup::Source;
 use super::blobs::Blobs;
+use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
@@ -53,6 +54,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
+    check_workflows::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -173,7 +175,10 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         FACTS,
         HISTORY,
         CHECKPOINTS,
-        TASKS
+        TASKS,
+        WORKFLOWS,
+        WORKFLOW_DRAFTS,
+        WORKFLOW_VERSIONS
     );
     Ok(())
 }

@@ -6,7 +6,8 @@ use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
     LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow, WorkflowDraft,
+    WorkflowRecord, WorkflowVersion,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -137,13 +138,19 @@ tables! {
     51 CHECKPOINTS "checkpoints" (TenantId, RunId, StepRef) => OpenCheckpoint;
     /// Index: steps that wait for a worker: (queue, tier, share, number).
     52 TASKS "tasks" (TenantId, String, u8, String, u64) => TaskRow;
+    /// Definitions of the API: what is published of each, and whether a draft waits.
+    53 WORKFLOWS "workflows" (TenantId, JobName) => WorkflowRecord;
+    /// What was posted of them and is not published.
+    54 WORKFLOW_DRAFTS "workflow_drafts" (TenantId, JobName) => WorkflowDraft;
+    /// What was posted of each of their versions; `definitions` has what it means.
+    55 WORKFLOW_VERSIONS "workflow_versions" (TenantId, JobName, u32) => WorkflowVersion;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::TASKS.index, super::NAMES.len() - 1);
+        assert_eq!(super::WORKFLOW_VERSIONS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

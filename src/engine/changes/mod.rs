@@ -30,3 +30,4 @@ pub mod retry;
 pub mod settle;
 pub mod signal;
 pub mod start;
+pub mod workflows;
