@@ -214,6 +214,7 @@ fn schema_of(kind: Kind) -> Value {
         Kind::Matching => {
             json!({"oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": true}]})
         }
+        Kind::Any => json!({}),
         Kind::OneOf(words) => json!({"type": "string", "enum": words}),
     }
 }

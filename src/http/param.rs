@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Integer,
     /// `true` or `false`.
     Flag,
+    /// Any JSON.
+    Any,
     /// The name of a time zone.
     Zone,
     /// An RFC 3339 instant.

@@ -44,6 +44,8 @@ mod golden_daemons;
 mod golden_reports;
 #[cfg(test)]
 mod golden_workflows;
+pub mod graph_rows;
+pub mod graphs;
 mod handle;
 pub mod keys;
 pub mod logs;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
 use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
@@ -59,6 +60,11 @@ record! {
     Delivering, "delivering", 1;
     NodeDrain, "node drain", 1;
     PublishedBy, "published by", 1;
+    StoredValue, "value", 1;
+    StoredFact, "fact", 1;
+    HistoryRow, "history", 1;
+    OpenCheckpoint, "open checkpoint", 1;
+    TaskRow, "task", 1;
     WorkflowRecord, "workflow", 1;
     WorkflowDraft, "workflow draft", 1;
     WorkflowVersion, "workflow version", 1;

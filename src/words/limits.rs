@@ -86,6 +86,12 @@ pub const RETRIES_PER_CHANGE_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 128;
 /// Bytes of a step's name with the branches of an instance.
 pub const STEP_NAME_BYTES_MAX: usize = NAME_BYTES_MAX + 44;
+/// Compiled definitions that are kept; beyond it all are compiled anew.
+pub const GRAPHS_KEPT_MAX: usize = 256;
+/// Runs that are looked at together because of stored facts or timers.
+pub const RUNS_DUE_MAX: usize = 1_000;
+/// Runs above a run that a step of another has begun.
+pub const RUN_DEPTH_MAX: u8 = 8;
 /// Branches of one scatter.
 pub const BRANCHES_MAX: usize = 100_000;
 /// Branches of one scatter that are open at once, and thereby rows of one tick.
