@@ -199,7 +199,7 @@ fn detail(rows: &mut impl Rows, name: &JobName) -> Result<Option<(u64, WorkflowD
 }
 
 /// The draft, else the newest version.
-fn document_of(
+pub(super) fn document_of(
     rows: &mut impl Rows,
     name: &JobName,
     record: &WorkflowRecord,
