@@ -493,7 +493,7 @@ fn page_back_up_and_restore() {
 }
 
 #[test]
-fn workflows() {
+fn page_workflows() {
     walk("workflows.md");
 }
 

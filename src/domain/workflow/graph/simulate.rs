@@ -185,14 +185,18 @@ impl Stage<'_> {
                 StepPhase::Ready { .. } | StepPhase::Queued { .. } => self.wanted.push_back(name),
                 StepPhase::Waiting { on, .. } => match on {
                     WaitsFor::Timer { due } | WaitsFor::Poke { due } => {
-                        drop(self.timers.insert((*due, name)))
+                        {
+                    self.timers.insert((*due, name));
+                }
                     }
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
                         self.wanted.push_back(name)
                     }
                     WaitsFor::Branches(_) => {}
                 },
-                StepPhase::Retrying { due, .. } => drop(self.timers.insert((*due, name))),
+                StepPhase::Retrying { due, .. } => {
+                    self.timers.insert((*due, name));
+                },
                 StepPhase::Running { .. } | StepPhase::Held { .. } => {}
                 StepPhase::Succeeded { .. }
                 | StepPhase::Failed { .. }
