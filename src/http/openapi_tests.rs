@@ -233,7 +233,7 @@ fn sample(param: &Param) -> &'static str {
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",
         (_, Kind::OneOf(words)) => words[0],
         (_, Kind::Zone) => "Europe/London",
-        (_, Kind::Text) => "a",
+        (_, Kind::Text | Kind::Any) => "a",
     }
 }
 
