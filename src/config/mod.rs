@@ -34,6 +34,7 @@ mod load;
 mod model;
 mod origins;
 mod overrides;
+mod plain;
 mod quantity;
 mod reading;
 mod render;
@@ -86,6 +87,7 @@ pub use model::{
 pub use model::{CrontabConfig, Label};
 pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
+pub use plain::{PlainDocument, read_plain};
 pub use render::{Paint, render};
 pub use report_model::{
     Address, HeaderConfig, HeartbeatConfig, HiddenText, NotifyConfig, ReportConfig, ReportsConfig,

@@ -15,10 +15,10 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes,
-    once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_signals, run_start,
-    run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week, why,
-    workflow_versions, workflows,
+    backups, config, dry_runs, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics,
+    nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_signals,
+    run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week,
+    why, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -183,6 +183,10 @@ fn definitions(page: Page) -> Page {
         get "/api/workflows/{family_slug}:diff", workflow_versions::compare, diffWorkflow, "workflow:read",
             "What differs between two versions: steps by name, edges, and the rest.",
             query(&workflow_versions::DIFF), shows(any_data);
+        post "/api/workflows/{family_slug}:dry_run", dry_runs::of_stored, dryRunWorkflow, "workflow:read",
+            "Says how a run would go; nothing is kept or executed.", fields(&dry_runs::FIELDS), shows(data::<dry_runs::DryRun>);
+        post "/api/workflows:dry_run", dry_runs::of_posted, dryRunDocument, "workflow:read",
+            "The same for a document that is not kept.", fields(&dry_runs::POSTED_FIELDS), shows(data::<dry_runs::DryRun>);
     }
 }
 
