@@ -138,13 +138,13 @@ fn graphs(page: Page) -> Page {
         get "/api/runs/{run}/values", run_values::values, showValues, "run:read", "The input and the output of a run.",
             shows(data::<run_values::RunValues>);
         get "/api/runs/{run}/history", run_values::history, showHistory, "run:read", "What happened to a run, oldest first.",
-            query(&run_values::HISTORY_QUERY), shows(data::<Vec<run_values::HistoryView>>);
+            query(&run_values::HISTORY_QUERY), shows(page_of::<run_values::HistoryView>);
         post "/api/runs/{run}:pause", run_signals::pause, pauseRun, "run:write", "Holds a run: what runs goes on, nothing else begins.",
             fields(&run_signals::PAUSE), accepts(data::<run_signals::Told>);
         post "/api/runs/{run}:resume", run_signals::resume, resumeRun, "run:write", "Lets a held run go on.",
             accepts(data::<run_signals::Told>);
         get "/api/checkpoints", run_signals::list, listCheckpoints, "approval:read", "Steps that wait for somebody, by run.",
-            shows(data::<Vec<run_signals::CheckpointView>>);
+            shows(page_of::<run_signals::CheckpointView>);
         post "/api/checkpoints/{checkpoint}:approve", run_signals::approve, approveCheckpoint, "approval:write", "Approves a step.",
             fields(&run_signals::DECIDE), accepts(data::<run_signals::Told>);
         post "/api/checkpoints/{checkpoint}:reject", run_signals::reject, rejectCheckpoint, "approval:write", "Rejects a step.",
