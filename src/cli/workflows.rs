@@ -21,7 +21,7 @@ pub(super) enum WorkflowCommand {
 Examples:
   ductor workflow show hello-world
   ductor workflow show hello-world --version 2
-  ductor workflow show hello-world --document > hello.json   to edit and put again")]
+  ductor workflow show hello-world --document > hello.json")]
     Show(ShowArguments),
     /// Is a definition good? Everything that is wrong, with its place.
     #[command(after_help = "\

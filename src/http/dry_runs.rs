@@ -215,11 +215,13 @@ async fn go(
     };
     check_names(&document, &assumed)?;
     let input = fields.remove("input").unwrap_or_default();
-    let wrong = check_input(&document, &input).into_iter().map(|finding| FieldFault {
-        pointer: format!("/input{}", finding.pointer),
-        code: finding.code,
-        detail: finding.message,
-    });
+    let wrong = check_input(&document, &input)
+        .into_iter()
+        .map(|finding| FieldFault {
+            pointer: format!("/input{}", finding.pointer),
+            code: finding.code,
+            detail: finding.message,
+        });
     let wrong: Vec<FieldFault> = wrong.collect();
     if !wrong.is_empty() {
         return Err(Problem::invalid(wrong));

@@ -354,7 +354,12 @@ fn json_and_exit_codes_of_workflows() {
     let daemon = Builder::at(&place).start();
     let file = |name: &str, text: &str| place.write(name, text).display().to_string();
     let good = file("hello.json", HELLO);
-    let bad = file("bad.json", &HELLO.replace("greet\"}", "greeet\"}").replace("\"pause\"}]", "\"puase\"}]"));
+    let bad = file(
+        "bad.json",
+        &HELLO
+            .replace("greet\"}", "greeet\"}")
+            .replace("\"pause\"}]", "\"puase\"}]"),
+    );
     let other = file("other.json", &HELLO.replace("2s", "3s"));
     let taken = file("taken.json", &HELLO.replace("\"hello\"", "\"daily\""));
     let input = file("input.yaml", "name: Ada\n");
@@ -377,7 +382,11 @@ fn json_and_exit_codes_of_workflows() {
     says("put", 0, &["workflow", "put", &good]);
     says("publish", 0, &["workflow", "publish", "hello"]);
     says("publish_again", 0, &["workflow", "publish", "hello"]);
-    says("put_moved", 5, &["workflow", "put", &other, "--expected-version", "1"]);
+    says(
+        "put_moved",
+        5,
+        &["workflow", "put", &other, "--expected-version", "1"],
+    );
     says("put_taken", 5, &["workflow", "put", &taken]);
     says("put_other", 0, &["workflow", "put", &other]);
     says("diff", 1, &["workflow", "diff", "hello", "1", "draft"]);
@@ -387,7 +396,11 @@ fn json_and_exit_codes_of_workflows() {
     says("deprecate", 0, &["workflow", "deprecate", "hello", "2"]);
     says("versions", 0, &["workflow", "versions", "hello"]);
     says("show", 0, &["workflow", "show", "hello"]);
-    says("show_version", 0, &["workflow", "show", "hello", "--version", "1"]);
+    says(
+        "show_version",
+        0,
+        &["workflow", "show", "hello", "--version", "1"],
+    );
     says("show_unknown", 3, &["workflow", "show", "nobody"]);
     says("ls", 0, &["workflow", "ls"]);
     says("no_file", 2, &["workflow", "put", "/nothing/here.json"]);

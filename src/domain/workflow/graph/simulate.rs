@@ -179,15 +179,20 @@ impl Stage<'_> {
     fn apply(&mut self, changes: Changes) {
         self.run = changes.run;
         self.values.extend(changes.values);
-        for (_, step) in changes.steps {
+        // One tick ends many steps; its history has their order.
+        let mut order = BTreeMap::new();
+        for (place, transition) in changes.history.into_iter().enumerate() {
+            order.extend(transition.step.map(|step| (step, place)));
+        }
+        let mut steps = changes.steps;
+        steps.sort_by_key(|(_, step)| order.get(&step.step).copied());
+        for (_, step) in steps {
             let name = step.step.clone();
             match &step.phase {
                 StepPhase::Ready { .. } | StepPhase::Queued { .. } => self.wanted.push_back(name),
                 StepPhase::Waiting { on, .. } => match on {
                     WaitsFor::Timer { due } | WaitsFor::Poke { due } => {
-                        {
-                    self.timers.insert((*due, name));
-                }
+                        self.timers.insert((*due, name));
                     }
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
                         self.wanted.push_back(name)
@@ -196,7 +201,7 @@ impl Stage<'_> {
                 },
                 StepPhase::Retrying { due, .. } => {
                     self.timers.insert((*due, name));
-                },
+                }
                 StepPhase::Running { .. } | StepPhase::Held { .. } => {}
                 StepPhase::Succeeded { .. }
                 | StepPhase::Failed { .. }

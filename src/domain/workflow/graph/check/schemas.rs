@@ -6,7 +6,7 @@ use super::levels::Map;
 use crate::domain::workflow::graph::document::Document;
 use crate::domain::workflow::graph::finding::Finding;
 use crate::domain::workflow::graph::kinds::StepKind;
-use crate::expr::Schema;
+use crate::expr::schema::Schema;
 
 pub(super) fn check(document: &Document, map: &Map<'_>, findings: &mut Vec<Finding>) {
     if let Some(schema) = &document.input_schema {
@@ -25,8 +25,14 @@ pub(super) fn check(document: &Document, map: &Map<'_>, findings: &mut Vec<Findi
 
 fn one(schema: &Value, at: &str, findings: &mut Vec<Finding>) {
     if let Err(issues) = Schema::compile(schema) {
-        let finding = |pointer: &str, message: String| Finding::new(format!("{at}{pointer}"), "workflow.schema", message);
-        findings.extend(issues.into_iter().map(|issue| finding(&issue.pointer, issue.message)));
+        let finding = |pointer: &str, message: String| {
+            Finding::new(format!("{at}{pointer}"), "workflow.schema", message)
+        };
+        findings.extend(
+            issues
+                .into_iter()
+                .map(|issue| finding(&issue.pointer, issue.message)),
+        );
     }
 }
 
@@ -37,5 +43,7 @@ pub fn check_input(document: &Document, input: &Value) -> Vec<Finding> {
         return Vec::new();
     };
     let issues = schema.check(input).into_iter();
-    issues.map(|issue| Finding::new(issue.pointer, "workflow.input", issue.message)).collect()
+    issues
+        .map(|issue| Finding::new(issue.pointer, "workflow.input", issue.message))
+        .collect()
 }

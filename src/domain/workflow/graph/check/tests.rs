@@ -383,14 +383,22 @@ fn places_list_every_expression_of_a_document() {
 #[test]
 fn schemas_are_checked_and_so_are_inputs() {
     let mut document = hello();
-    document["input_schema"] = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    document["input_schema"] =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     assert_eq!(said(&document), "");
     let good = read(&document).good().unwrap();
     assert_eq!(check_input(&good, &json!({"n": 1})), []);
     let wrong = check_input(&good, &json!({"n": "x"}));
-    assert_eq!((wrong.len(), wrong[0].pointer.as_str(), wrong[0].code), (1, "/n", "workflow.input"));
+    assert_eq!(
+        (wrong.len(), wrong[0].pointer.as_str(), wrong[0].code),
+        (1, "/n", "workflow.input")
+    );
     document["input_schema"]["properties"]["n"]["type"] = json!("whole");
-    assert!(said(&document).starts_with("/input_schema/properties/n/type workflow.schema"), "{}", said(&document));
+    assert!(
+        said(&document).starts_with("/input_schema/properties/n/type workflow.schema"),
+        "{}",
+        said(&document)
+    );
     let mut held = everything();
     held["steps"][7]["args"]["schema"] = json!({"$ref": "https://example.org/x"});
     assert!(said(&held).starts_with("/steps/7/args/schema"), "{}", said(&held));
