@@ -25,8 +25,8 @@ Examples:
     Show(ShowArguments),
     /// Is a definition good? Everything that is wrong, with its place.
     #[command(after_help = "\
-The file is JSON or YAML; `-` is standard input. Nothing is kept. The slot pools
-and workflows that it names are those of the daemon.
+The file is JSON or YAML; `-` is standard input. Nothing is kept. The slot
+pools and workflows that it names are those of the daemon.
 
 Exit codes: 0 good, 1 something is wrong.")]
     Validate(FileArguments),

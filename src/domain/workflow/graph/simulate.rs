@@ -381,7 +381,8 @@ mod tests {
         has("ask skipped null");
         has("ping failed null");
         has("text succeeded {\"a\":\"x A y run_00000000000000000000000000\"}");
-        assert_eq!(found.state, "failed", "a sensor was assumed to fail");
+        let bad = run(&everything(), input.clone(), &outputs, &["child"]);
+        assert_eq!(bad.state, "failed", "the step that fails the run is reached");
         let good = run(&everything(), input, &outputs, &[]);
         assert_eq!(
             (good.state, good.reason.clone()),

@@ -317,11 +317,11 @@ fn timeouts_over(own: TimeoutsDoc, defaults: TimeoutsDoc) -> TimeoutsDoc {
 fn slots(spot: &Spot<'_>, out: &mut Out) -> Option<SlotDemand> {
     const KEYS: [&str; 5] = ["pool", "slots", "priority", "queue_timeout", "queue_timeout_ms"];
     let fields = spot.object(&KEYS, &[], out)?;
-    let pool = fields.need("pool", out)?;
-    let name = pool.text(out)?;
+    let named = fields.need("pool", out)?;
+    let name = named.text(out)?;
     let slot_pool = SlotPoolName::new(name);
     if let Err(error) = &slot_pool {
-        out.say(&pool.at, "workflow.bad_value", error.to_string());
+        out.say(&named.at, "workflow.bad_value", error.to_string());
     }
     Some(SlotDemand {
         slot_pool: slot_pool.ok()?,
