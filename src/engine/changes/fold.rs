@@ -1,5 +1,6 @@
 //! From what is stored of a run to its next tick: reads the rows that matter and computes, writes nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,6 +8,7 @@ use serde_json::Value;
 use super::graph::{Begin, EndedClaim, Moved};
 use super::maintain;
 use crate::domain::payload::Payload;
+use crate::domain::workflow::graph::again::{self, NotAgain};
 use crate::domain::workflow::graph::build::Graph;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
@@ -130,22 +132,11 @@ pub fn begin(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     graph: Arc<Graph>,
-    wish: Wish,
+    mut wish: Wish,
 ) -> Result<Begin, StoreError> {
     let timeout = graph.document.run_timeout;
-    let mut header = wish.header;
-    header.deadline = timeout.map(|timeout| desk.now.plus(timeout.0));
-    let run = Run {
-        id: wish.id,
-        definition: wish.definition,
-        version: wish.version,
-        trigger: wish.trigger,
-        node: wish.node,
-        created_at: desk.now,
-        record_version: 0,
-        state: RunState::Pending,
-        graph: Some(Box::new(header)),
-    };
+    wish.header.deadline = timeout.map(|timeout| desk.now.plus(timeout.0));
+    let run = run_of(&wish, desk.now);
     let mut view = Fresh(Arc::clone(&wish.input));
     let changes = tick(
         &graph,
@@ -165,6 +156,104 @@ pub fn begin(
         children,
         rules: desk.rules,
     })
+}
+
+/// A run that takes over what another has done, as its first tick reads it.
+struct TakenOver<'a, R: Rows> {
+    stored: Stored<'a, R>,
+    names: BTreeSet<ValueName>,
+}
+
+impl<R: Rows> View for TakenOver<'_, R> {
+    type Error = StoreError;
+
+    fn step(&mut self, _name: &StepRef) -> Result<Option<StepState>, StoreError> {
+        Ok(None)
+    }
+
+    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, StoreError> {
+        if self.names.contains(name) {
+            self.stored.value(name)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn open_steps(&mut self) -> Result<Vec<StepState>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The first tick of a run that tries another one again, from a step on or from what failed.
+pub fn begin_again(
+    rows: &mut impl Rows,
+    desk: &Desk<'_>,
+    of: &Run,
+    from: Option<&StepRef>,
+    mut wish: Wish,
+) -> Result<Result<Begin, NotAgain>, StoreError> {
+    let graph = desk.shelf.get(rows, &of.definition, of.version)?;
+    let graph = graph.ok_or_else(|| missing_version(of))?;
+    let all = rows.scan(&STEPS, &(TENANT, of.id), None, usize::MAX)?;
+    let steps: Vec<StepState> = all.into_iter().map(|(_, step)| step).collect();
+    let done = match again::taken_over(&graph, &steps, from, desk.now) {
+        Ok(done) => done,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut names = BTreeSet::from([ValueName::Input]);
+    for step in &done {
+        names.insert(ValueName::Output(step.step.clone()));
+        names.insert(ValueName::Error(step.step.clone()));
+        names.insert(ValueName::Items(step.step.clone()));
+    }
+    wish.header.deadline = graph.document.run_timeout.map(|timeout| desk.now.plus(timeout.0));
+    let run = run_of(&wish, desk.now);
+    let mut view = TakenOver {
+        stored: Stored {
+            rows,
+            blobs: desk.blobs,
+            run: of.id,
+        },
+        names: names.clone(),
+    };
+    let facts = [Fact::BegunWith(done)];
+    let changes = tick(&graph, &run, &facts, desk.now, &mut view, &mut RunId::fresh)?;
+    let mut values = payloads(desk.blobs, &changes)?;
+    for name in names {
+        if let Some(payload) = graphs::value(rows, of.id, &name)? {
+            values.push((name, payload));
+        }
+    }
+    let children = children(rows, desk, &graph, &changes)?;
+    Ok(Ok(Begin {
+        graph,
+        changes,
+        values,
+        children,
+        rules: desk.rules,
+    }))
+}
+
+fn missing_version(run: &Run) -> StoreError {
+    StoreError::Unreadable {
+        table: "definitions",
+        key: format!("{} version {}", run.definition, run.version),
+        cause: "it is missing".to_owned(),
+    }
+}
+
+fn run_of(wish: &Wish, now: Millis) -> Run {
+    Run {
+        id: wish.id,
+        definition: wish.definition.clone(),
+        version: wish.version,
+        trigger: wish.trigger.clone(),
+        node: wish.node.clone(),
+        created_at: now,
+        record_version: 0,
+        state: RunState::Pending,
+        graph: Some(Box::new(wish.header.clone())),
+    }
 }
 
 /// What was posted to a run.
@@ -188,13 +277,8 @@ pub fn fold(
     let Some(run) = runs::by_id(rows, id)?.filter(|run| run.graph.is_some()) else {
         return Ok(None);
     };
-    let missing = || StoreError::Unreadable {
-        table: "definitions",
-        key: format!("{} version {}", run.definition, run.version),
-        cause: "it is missing".to_owned(),
-    };
     let graph = desk.shelf.get(rows, &run.definition, run.version)?;
-    let graph = graph.ok_or_else(missing)?;
+    let graph = graph.ok_or_else(|| missing_version(&run))?;
     let mut facts = Vec::new();
     let mut folded = Vec::new();
     for (number, stored) in graphs::facts_of(rows, id)? {
