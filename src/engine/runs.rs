@@ -10,6 +10,7 @@ use super::changes::graph;
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
+use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
@@ -219,9 +220,12 @@ fn prepare(
     desk: &Desk<'_>,
     wish: &NewRun,
 ) -> Result<Result<graph::Begin, Begun>, StoreError> {
-    let newest = fold::newest_version(tx, &wish.definition)?;
-    let Some(version) = wish.version.or(newest) else {
-        return Ok(Err(Begun::NotFound));
+    let version = match workflows::version_of_new_run(tx, &wish.definition, wish.version)? {
+        Ok(version) => version,
+        Err(NoStart::Missing | NoStart::NoVersion(_)) => return Ok(Err(Begun::NotFound)),
+        Err(why @ (NoStart::Deprecated(_) | NoStart::AllDeprecated)) => {
+            return Ok(Err(Begun::Refused(why.sentence(&wish.definition))));
+        }
     };
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));

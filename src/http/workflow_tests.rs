@@ -324,6 +324,15 @@ async fn a_deprecated_version_begins_no_more() {
         data(&deprecate(r#"{"version": 1}"#).await)["current_version"],
         Value::Null
     );
+    let start = async |body: &str| face.post_json("/api/workflows/hello-world/runs", body).await;
+    for (body, status) in [
+        (r#"{"input": {}}"#, 409),
+        (r#"{"input": {}, "version": 1}"#, 409),
+        (r#"{"input": {}, "version": 7}"#, 404),
+    ] {
+        let answer = start(body).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+    }
     assert_eq!(deprecate(r#"{"version": 3}"#).await.status, 404);
     assert_eq!(deprecate(r#"{"version": "x"}"#).await.status, 422);
     assert_eq!(deprecate("{}").await.status, 422);
@@ -482,7 +491,7 @@ async fn a_dry_run_says_how_it_would_go() {
     let problem = refused.json();
     assert_eq!(
         (refused.status, problem["errors"][0]["code"].clone()),
-        (422, json!("workflow.input")),
+        (422, json!("schema")),
         "null is no object"
     );
     let found = face

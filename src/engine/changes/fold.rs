@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::graph::{Begin, EndedClaim, Moved};
-use super::maintain;
+use super::{maintain, workflows};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::again::{self, NotAgain};
 use crate::domain::workflow::graph::build::Graph;
@@ -18,7 +18,7 @@ use crate::domain::workflow::run::{Run, RunState, StepState, Trigger};
 use crate::engine::graphs::GraphShelf;
 use crate::store::blobs::Blobs;
 use crate::store::graph_rows::StoredFact;
-use crate::store::tables::{DEFINITIONS, STEPS};
+use crate::store::tables::STEPS;
 use crate::store::{Rows, StoreError, graphs, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -423,8 +423,9 @@ fn begin_child(
         return Err(unknown());
     };
     let name = JobName::new(&sub.family_slug).map_err(|_| unknown())?;
-    let newest = newest_version(rows, &name)?;
-    let version = sub.version.or(newest).unwrap_or(0);
+    let found = workflows::version_of_new_run(rows, &name, sub.version)?;
+    let version = found.unwrap_or(sub.version.unwrap_or(0));
+    let refused = found.err().map(|why| why.sentence(&name));
     let header = parent.graph.as_deref().cloned().unwrap_or_default();
     let depth = header.depth + 1;
     let found = desk.shelf.get(rows, &name, version)?;
@@ -447,6 +448,9 @@ fn begin_child(
         header,
         node: parent.node.clone(),
     };
+    if let Some(why) = refused {
+        return Ok(stillborn(desk, wish, &why));
+    }
     match found {
         Some(graph) if depth <= limits::RUN_DEPTH_MAX => begin(rows, desk, graph, wish),
         Some(_) => Ok(stillborn(desk, wish, "runs begin runs more than 8 levels deep")),
@@ -479,10 +483,4 @@ fn stillborn(desk: &Desk<'_>, wish: Wish, why: &str) -> Begin {
         children: Vec::new(),
         rules: desk.rules,
     }
-}
-
-/// The newest version of a definition.
-pub fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<Option<u32>, StoreError> {
-    let newest = rows.scan_back(&DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
-    Ok(newest.first().map(|((_, _, version), _)| *version))
 }

@@ -44,6 +44,6 @@ pub fn check_input(document: &Document, input: &Value) -> Vec<Finding> {
     };
     let issues = schema.check(input).into_iter();
     issues
-        .map(|issue| Finding::new(issue.pointer, "workflow.input", issue.message))
+        .map(|issue| Finding::new(issue.pointer, "schema", issue.message))
         .collect()
 }

@@ -391,7 +391,7 @@ fn schemas_are_checked_and_so_are_inputs() {
     let wrong = check_input(&good, &json!({"n": "x"}));
     assert_eq!(
         (wrong.len(), wrong[0].pointer.as_str(), wrong[0].code),
-        (1, "/n", "workflow.input")
+        (1, "/n", "schema")
     );
     document["input_schema"]["properties"]["n"]["type"] = json!("whole");
     assert!(
