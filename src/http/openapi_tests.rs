@@ -199,7 +199,7 @@ impl Stage {
             } else if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
             } else if field.name == "document" {
-                examples()["createWorkflow"]["body"].clone()
+                examples()["putWorkflow"]["body"].clone()
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())

@@ -381,7 +381,7 @@ mod tests {
         has("ask skipped null");
         has("ping failed null");
         has("text succeeded {\"a\":\"x A y run_00000000000000000000000000\"}");
-        let bad = run(&everything(), input.clone(), &outputs, &["child"]);
+        let bad = run(&everything(), input.clone(), &outputs, &["hold"]);
         assert_eq!(bad.state, "failed", "the step that fails the run is reached");
         let good = run(&everything(), input, &outputs, &[]);
         assert_eq!(

@@ -308,6 +308,10 @@ fn each_rule_of_a_step_has_its_sentence() {
         json!("ok"),
         "/steps/1/args/body/steps/0/args/expect workflow.bad_value `ok` is no status; write 200 or \"2xx\"",
     );
+}
+
+#[test]
+fn each_rule_of_arguments_has_its_sentence() {
     check(
         "/steps/2/args/mode",
         json!("map"),
