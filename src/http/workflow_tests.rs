@@ -478,7 +478,16 @@ async fn workflows_are_listed_by_pages() {
 async fn a_dry_run_says_how_it_would_go() {
     let face = Face::new().await;
     face.post_json("/api/workflows", HELLO).await;
-    let found = face.post("/api/workflows/hello-world:dry_run").await;
+    let refused = face.post("/api/workflows/hello-world:dry_run").await;
+    let problem = refused.json();
+    assert_eq!(
+        (refused.status, problem["errors"][0]["code"].clone()),
+        (422, json!("workflow.input")),
+        "null is no object"
+    );
+    let found = face
+        .post_json("/api/workflows/hello-world:dry_run", r#"{"input": {}}"#)
+        .await;
     let found = data(&found);
     assert_eq!(
         (&found["state"], &found["waited_ms"]),

@@ -225,7 +225,7 @@ fn each_rule_of_the_top_has_its_sentence() {
     check(
         "/defaults/retry/max_interval",
         json!("1ms"),
-        "/steps/1/args/body/steps/0/retry workflow.conflict `max_interval` (1ms) is shorter than `initial_interval` (500ms)",
+        "/defaults/retry workflow.conflict `max_interval` (1ms) is shorter than `initial_interval` (500ms)",
     );
     for odd in [json!([]), json!("x"), Value::Null] {
         assert_eq!(said(&odd).len(), 1, "{odd}");
