@@ -198,3 +198,16 @@ pub const HOURS_COMMITS_MAX: u64 = 5_000;
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
+/// Nodes of a drawn graph, with those of bodies; beyond it bodies are folded into a number, since nobody can look at them.
+pub const GRAPH_VISIBLE_MAX: usize = 400;
+/// Bends of long edges in one drawn graph; the longest edges run above it when there would be more. Time and answers of a
+/// drawing grow with its bends: 1,000 steps in one chain and 4,000 edges across it would have over a million.
+pub const GRAPH_BENDS_MAX: usize = 20_000;
+/// Sweeps over the columns of a drawn graph; later ones hardly ever find fewer crossings.
+pub const GRAPH_SWEEPS_MAX: usize = 12;
+/// Links up to which a drawn graph tries swaps of neighbours after each sweep.
+pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Bodies inside of bodies that are drawn.
+pub const GRAPH_DEPTH_MAX: usize = 8;
+/// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.
+pub const GRAPH_RAILS_MAX: usize = 16;
