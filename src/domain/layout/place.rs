@@ -61,7 +61,7 @@ fn weight(layered: &Layered, one: usize, other: usize) -> i64 {
 }
 
 /// Places one column, the others as they are: the heights in its order whose squares of distance to what each vertex
-/// wants are least. These are known at once by pooling neighbours that want to pass each other.
+/// wants are least. These are known at once by joining neighbours that want to pass each other.
 fn settle(
     layered: &Layered,
     middle: &mut [i64],
@@ -69,19 +69,19 @@ fn settle(
     sides: &[&Vec<Vec<usize>>],
     apart: &impl Fn(usize, usize) -> i64,
 ) {
-    struct Pooled {
+    struct Group {
         first: usize,
         sum: i64,
         weight: i64,
     }
-    impl Pooled {
+    impl Group {
         fn mean(&self) -> i64 {
             self.sum.div_euclid(self.weight)
         }
     }
     let vertices = &layered.columns[column];
     let mut offsets = Vec::with_capacity(vertices.len());
-    let mut pools: Vec<Pooled> = Vec::with_capacity(vertices.len());
+    let mut groups: Vec<Group> = Vec::with_capacity(vertices.len());
     let mut offset = 0;
     for (place, &vertex) in vertices.iter().enumerate() {
         if place > 0 {
@@ -97,28 +97,28 @@ fn settle(
         if total == 0 {
             (sum, total) = (middle[vertex], 1);
         }
-        let mut pool = Pooled {
+        let mut group = Group {
             first: place,
             sum: sum - offset * total,
             weight: total,
         };
-        while let Some(above) = pools.pop_if(|above| above.mean() > pool.mean()) {
-            pool = Pooled {
+        while let Some(above) = groups.pop_if(|above| above.mean() > group.mean()) {
+            group = Group {
                 first: above.first,
-                sum: above.sum + pool.sum,
-                weight: above.weight + pool.weight,
+                sum: above.sum + group.sum,
+                weight: above.weight + group.weight,
             };
         }
-        pools.push(pool);
+        groups.push(group);
     }
-    let ends = pools
+    let ends = groups
         .iter()
         .skip(1)
-        .map(|pool| pool.first)
+        .map(|group| group.first)
         .chain([vertices.len()]);
-    for (pool, end) in pools.iter().zip(ends) {
-        for place in pool.first..end {
-            middle[vertices[place]] = pool.mean() + offsets[place];
+    for (group, end) in groups.iter().zip(ends) {
+        for place in group.first..end {
+            middle[vertices[place]] = group.mean() + offsets[place];
         }
     }
 }
