@@ -48,6 +48,7 @@ fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
             max_runtime_ms: job.sla.max_runtime_ms,
         },
         reports: reports_of(job).wishes(),
+        graph: None,
         steps: vec![Step {
             name: StepRef::main(),
             command: command_of(job),

@@ -88,7 +88,10 @@ fn messenger() -> Option<SyncSender<String>> {
             }
         }
     };
-    match std::thread::Builder::new().name("supervisor".to_owned()).spawn(send) {
+    match std::thread::Builder::new()
+        .name("supervisor".to_owned())
+        .spawn(send)
+    {
         Ok(_) => Some(sender),
         Err(error) => {
             tracing::debug!(cause = %error, "no thread for messages to the supervisor");

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::lateness::Sla;
 use crate::domain::report::ReportWishes;
+use crate::domain::workflow::graph::document::Document;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
 
-/// A job or, later, a graph of several steps.
+/// A job, or a graph of several steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name under which its versions are kept.
@@ -31,8 +32,12 @@ pub struct Definition {
     /// Which reports it asks for. Their addresses are not kept: they may be secrets.
     #[serde(default, skip_serializing_if = "ReportWishes::is_empty")]
     pub reports: ReportWishes,
-    /// The steps; exactly one for a job.
+    /// The step of a job; none for a graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// The graph, for what is no job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<Document>>,
 }
 
 /// The schedule as it was written.
@@ -316,7 +321,27 @@ impl Definition {
         (json, content)
     }
 
-    /// The one step of a job.
+    /// A graph that begins only when it is asked for: one of the API.
+    pub fn of_graph(name: JobName, document: Document) -> Definition {
+        Definition {
+            name,
+            enabled: true,
+            schedule: None,
+            concurrency: ConcurrencyPolicy::Allow,
+            policy: Policy::default(),
+            sla: Sla::default(),
+            reports: ReportWishes::default(),
+            steps: Vec::new(),
+            graph: Some(Box::new(document)),
+        }
+    }
+
+    /// The one step of a job; `None` for a graph.
+    pub fn job_step(&self) -> Option<&Step> {
+        self.steps.first()
+    }
+
+    /// The one step of what is known to be a job.
     pub fn main_step(&self) -> &Step {
         self.steps
             .first()
@@ -360,6 +385,7 @@ pub(crate) mod tests {
             policy: Policy::default(),
             sla: Sla::default(),
             reports: ReportWishes::default(),
+            graph: None,
             steps: vec![Step {
                 name: StepRef::main(),
                 command: CommandStep {
