@@ -7,7 +7,7 @@ pub const NODE_WIDTH: u32 = 184;
 /// The height of a step.
 pub const NODE_HEIGHT: u32 = 48;
 /// Above the body inside a box: the title of the box stands there.
-pub const BODY_HEAD: u32 = 48;
+pub const BODY_HEAD: u32 = 60;
 /// Around the body inside a box.
 pub const BODY_PAD: u32 = 16;
 

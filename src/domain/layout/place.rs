@@ -8,6 +8,8 @@ const NODE_GAP: i64 = 24;
 const BEND_NODE_GAP: i64 = 18;
 /// Between two lines that pass a column.
 const BEND_GAP: i64 = 14;
+/// So many pixels of height are taken away from a line that is nearly straight.
+const ASKEW_MAX: i64 = 14;
 /// Heights are worked out in these parts of a pixel.
 const PARTS: i64 = 64;
 /// Back and forth, then to both sides.
@@ -141,6 +143,7 @@ fn whole_pixels(
             }
         }
     }
+    straighten(layered, &mut whole, |upper, lower| up(apart(upper, lower)));
     let top = (0..whole.len())
         .map(|vertex| whole[vertex] - up(half(vertex)))
         .min();
@@ -149,6 +152,28 @@ fn whole_pixels(
         *height -= top;
     }
     whole
+}
+
+/// A line that is a little askew looks like a mistake: from left to right, a vertex takes the height of a neighbour that is
+/// nearly its own, where that is free.
+fn straighten(layered: &Layered, middle: &mut [i64], apart: impl Fn(usize, usize) -> i64) {
+    for column in &layered.columns {
+        for (place, &vertex) in column.iter().enumerate() {
+            let near = layered.before[vertex]
+                .iter()
+                .map(|&other| middle[other])
+                .min_by_key(|height| (height - middle[vertex]).abs());
+            let Some(height) = near.filter(|height| (height - middle[vertex]).abs() <= ASKEW_MAX) else {
+                continue;
+            };
+            let above = place.checked_sub(1).map(|above| column[above]);
+            let is_below = above.is_none_or(|above| middle[above] + apart(above, vertex) <= height);
+            let below = column.get(place + 1).copied();
+            if is_below && below.is_none_or(|below| height + apart(vertex, below) <= middle[below]) {
+                middle[vertex] = height;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
