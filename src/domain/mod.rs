@@ -7,11 +7,8 @@ pub mod catch_up;
 pub mod cause;
 pub mod fires;
 pub mod lateness;
-<<<<<<< HEAD
 pub mod layout;
-=======
 pub mod payload;
->>>>>>> main
 pub mod report;
 pub mod schedule;
 pub mod slots;
