@@ -9,6 +9,7 @@
 //! 3. `place`: heights, as near to the neighbours as the boxes above and below allow.
 //! 4. `draw`: columns and lines become points. The body of a scatter is drawn first; its size becomes that of its box.
 
+mod definition;
 mod draw;
 mod drawing;
 mod graph;
@@ -18,6 +19,7 @@ mod place;
 mod rails;
 mod text;
 
+pub use definition::{graph_of, labels_of, steps_of, title_of, type_word};
 pub use draw::draw;
 pub use drawing::{Drawing, Line, Placed, Point};
 pub use graph::{BODY_HEAD, BODY_PAD, Edge, Graph, NODE_HEIGHT, NODE_WIDTH, Node, Undrawable};
