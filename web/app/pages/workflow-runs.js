@@ -24,7 +24,7 @@ function Bars({ runs }) {
   const longest = Math.max(...runs.map((run) => run.duration_ms ?? 0), 1);
   const bad = runs.filter((run) => familyOf(run.state) === "bad").length;
   const took = runs.filter((run) => run.duration_ms !== null && run.duration_ms !== undefined).map((run) => run.duration_ms).sort((one, other) => one - other);
-  return html`<div class="run-bars"><ul>${[...runs].reverse().map((run) => {
+  return html`<div class="flow-bars"><ul>${[...runs].reverse().map((run) => {
     const part = Math.max(0.1, Math.sqrt((run.duration_ms ?? 0) / longest));
     const words = `${wordOf(run.state)}${run.duration_ms === null || run.duration_ms === undefined ? "" : `, ${span(run.duration_ms)}`}${run.reason ? `: ${run.reason}` : ""}`;
     return html`<li key=${run.id}><a href=${to.run(run.id)} title=${words} aria-label=${`Run ${words}`}><span class=${`bar of-${familyOf(run.state)}`} style=${{ height: `${Math.round(part * 100)}%` }}></span></a></li>`;
