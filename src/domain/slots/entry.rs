@@ -59,6 +59,17 @@ pub enum EntryKind {
     CatchUp,
     /// A boot of the machine.
     Boot,
+    /// A step of a graph.
+    Task,
+    /// A poke of a sensor.
+    Poke,
+}
+
+impl EntryKind {
+    /// True for an entry of a step of a graph: its run decides what its end means.
+    pub fn is_of_graph(self) -> bool {
+        matches!(self, EntryKind::Task | EntryKind::Poke)
+    }
 }
 
 impl EntryKind {
@@ -70,6 +81,8 @@ impl EntryKind {
             EntryKind::Retry => "retry",
             EntryKind::CatchUp => "catchup",
             EntryKind::Boot => "boot",
+            EntryKind::Task => "task",
+            EntryKind::Poke => "poke",
         }
     }
 }
@@ -126,6 +139,8 @@ pub mod reason {
     pub const RETRY_SUCCEEDED: &str = "retry succeeded";
     /// T6, by an operator.
     pub const RETRY_CANCELLED: &str = "retry cancelled";
+    /// T7.
+    pub const NOT_WAITING: &str = "task is no longer waiting";
     /// A retry whose start would be too late.
     pub const DEADLINE_PASSED: &str = "starting deadline passed";
     /// T9.

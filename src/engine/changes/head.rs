@@ -112,9 +112,10 @@ pub fn view(
     let published = rows.get(&PUBLISHED_JOBS, &(TENANT, entry.job.clone()))?;
     let own = book.jobs.get(&entry.job);
     let policy = own.map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency);
+    let of_graph = entry.kind.is_of_graph();
     let exclusive = match policy {
         ConcurrencyPolicy::Allow => false,
-        ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace => true,
+        ConcurrencyPolicy::Forbid | ConcurrencyPolicy::Replace => !of_graph,
     };
     Ok(HeadView {
         pool_paused: state
@@ -122,12 +123,16 @@ pub fn view(
             .and_then(|state| state.paused.as_ref())
             .is_some_and(|pause| pause.holds_at(now)),
         overdue: !expiry_held && entry.expires_at <= now,
-        definition_current: is_current(published.as_ref(), entry),
+        // A run of a graph has pinned its version: what was published later changes nothing for it.
+        definition_current: of_graph || is_current(published.as_ref(), entry),
         retry_current: retry::may_be_claimed(rows, entry.kind, entry.run)?,
         node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),
-        own_definition_published: own.map(|job| job.digest.as_str())
-            == published.as_ref().map(|published| published.digest.as_str()),
-        job_paused: entry.kind != EntryKind::Manual && job_pause(rows, &entry.job, now)?.is_some(),
+        own_definition_published: of_graph
+            || own.map(|job| job.digest.as_str())
+                == published.as_ref().map(|published| published.digest.as_str()),
+        job_paused: !of_graph
+            && entry.kind != EntryKind::Manual
+            && job_pause(rows, &entry.job, now)?.is_some(),
         live_instance: exclusive && has_live_instance(rows, &entry.job, entry.run)?,
         slots: entry.slots,
         free: stored_slots(state.as_ref(), book, &entry.slot_pool).saturating_sub(used),

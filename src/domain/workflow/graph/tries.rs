@@ -131,7 +131,18 @@ impl<V: View> Moving<'_, V> {
         };
         let now = self.now;
         if graph.total_at.is_some_and(|at| at <= now) {
-            let error = StepError::new("timeout.total", "its total time is over").for_good();
+            let why = "its total time is over";
+            if matches!(state.phase, StepPhase::Running { .. }) && self.is_process(&key) {
+                let mut state = state;
+                if let Some(graph) = state.graph.as_mut() {
+                    graph.total_at = None;
+                    graph.over = Some(why.to_owned());
+                }
+                self.stop_attempt(step);
+                self.put(&key, state)?;
+                return Ok(Taken::Yes);
+            }
+            let error = StepError::new("timeout.total", why).for_good();
             self.time_out(&key, state, &error)?;
             return Ok(Taken::Yes);
         }
@@ -181,6 +192,14 @@ impl<V: View> Moving<'_, V> {
             | WaitsFor::Child { .. }
             | WaitsFor::Branches(_) => self.put(key, state),
         }
+    }
+
+    /// True for a step whose execution is a process of a daemon: it is surely ended before the step is.
+    fn is_process(&self, key: &Key) -> bool {
+        matches!(
+            self.graph.node(key.node).doc.kind,
+            StepKind::Command(_) | StepKind::Sensor(_)
+        )
     }
 
     fn patience_is_over(&self, key: &Key, state: &StepState) -> bool {
