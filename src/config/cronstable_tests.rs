@@ -112,7 +112,7 @@ fn a_choice_in_the_file_is_kept() {
         "defaults: {dayMatch: or, failsWhen: {producesStderr: yes}}\njobs:\n  - {name: j, command: c, schedule: \"0 0 13 * 5\"}\n",
     );
     assert_eq!(config.jobs[0].day_match, Some(DayMatch::Or));
-    assert!(config.jobs[0].fails_when.produces_stderr);
+    assert!(config.jobs[0].launch.fails_when.produces_stderr);
     assert_eq!(faults, []);
     let (config, _) = read("jobs:\n  - {name: j, command: c, dayMatch: or}\n");
     assert_eq!(config.jobs[0].day_match, Some(DayMatch::Or));
@@ -213,7 +213,7 @@ fn defaults_of_an_included_file_are_told() {
     write("_inc.yaml", "web: {}\ndefaults:\n  shell: /bin/bash\n");
     let sources = Sources::read(&folder.path().join("jobs.yacron.yaml"), &|_| None).unwrap();
     let (config, faults) = load(&sources, &|_| None, &Overrides::default(), &Host("UTC")).unwrap();
-    assert_eq!(config.jobs[0].shell.to_str(), Some("/bin/sh"));
+    assert_eq!(config.jobs[0].launch.shell.to_str(), Some("/bin/sh"));
     let messages: Vec<(usize, &str)> = faults
         .iter()
         .filter(|fault| fault.severity == Severity::Warning)

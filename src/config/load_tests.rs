@@ -386,7 +386,7 @@ jobs:
   - {<<: *base, name: b, environment: {<<: [{B: 2}, *e], A: own}}
 ";
     let config = good(text);
-    assert_eq!(config.jobs[1].kill_timeout_ms, 5000);
+    assert_eq!(config.jobs[1].launch.kill_timeout_ms, 5000);
     let pairs: Vec<_> = config.jobs[1]
         .environment
         .iter()

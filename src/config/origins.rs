@@ -156,7 +156,7 @@ impl Walk<'_> {
         for job in config.jobs.iter().filter(|job| is_table(&job.at.file)) {
             let from = line_of(&job.at);
             let schedule = job.schedule.as_ref().map(|schedule| schedule.text.clone());
-            let command = match &job.command {
+            let command = match &job.launch.command {
                 CommandConfig::Shell(text) => text.clone(),
                 CommandConfig::List(words) => words.join(" "),
             };
@@ -164,7 +164,7 @@ impl Walk<'_> {
                 ("command", Some(command)),
                 ("schedule", schedule),
                 ("timezone", job.timezone.clone()),
-                ("user", job.user.clone()),
+                ("user", job.launch.user.clone()),
             ] {
                 if let Some(value) = value {
                     self.push(format!("jobs.{}.{word}", job.name), value, from.clone());

@@ -366,6 +366,7 @@ impl Definition {
         for step in &mut launched.steps {
             step.command.save_limit = 0;
         }
+        launched.graph = self.graph.as_ref().map(|document| Box::new(document.launched()));
         let text = serde_json::to_string(&launched).expect("a definition is plain data");
         ids::sha256_hex(text.as_bytes())[..32].to_owned()
     }

@@ -4,4 +4,5 @@
 
 pub mod document;
 pub mod kinds;
+mod launched;
 pub mod span;
