@@ -84,7 +84,14 @@ impl DagReader {
             subject: &subject,
         };
         let own = reader.read(&fields);
-        let schedule = schedule(reading, known, &fields, &subject, name.as_deref(), (&own, defaults));
+        let schedule = schedule(
+            reading,
+            known,
+            &fields,
+            &subject,
+            name.as_deref(),
+            (&own, defaults),
+        );
         let retain_runs = fields.get("retainRuns").and_then(|field| {
             let text = format!("{subject}retainRuns must be at least 1");
             reading.count(&field, 1..=100_000, &text)
@@ -208,7 +215,11 @@ pub(super) fn text_bytes(dag: &DagConfig) -> usize {
         let work = task
             .work()
             .map_or(0, |work| launch::text_bytes(&work.launch, work.slots.as_ref()));
-        let after: usize = task.depends_on.iter().map(|id| id.len() + launch::ENTRY_BYTES).sum();
+        let after: usize = task
+            .depends_on
+            .iter()
+            .map(|id| id.len() + launch::ENTRY_BYTES)
+            .sum();
         task.id.len() + launch::ENTRY_BYTES + after + work
     });
     tasks.sum()

@@ -45,6 +45,7 @@ jobs:
     assert_eq!(job.day_match, Some(DayMatch::And));
     assert_eq!((job.seconds, job.enabled), (true, false));
     let pairs: Vec<_> = job
+        .launch
         .environment
         .iter()
         .map(|entry| format!("{}={}", entry.key, entry.value))
@@ -80,7 +81,10 @@ fn defaults_of_a_job() {
     assert_eq!(job.launch.shell, PathBuf::from("/bin/sh"));
     assert!(job.schedule.is_none() && job.slots.is_none() && job.launch.verify.is_none());
     assert!(job.enabled && job.launch.capture_stdout && job.launch.capture_stderr);
-    assert_eq!((job.launch.kill_timeout_ms, job.launch.save_limit), (30_000, 4096));
+    assert_eq!(
+        (job.launch.kill_timeout_ms, job.launch.save_limit),
+        (30_000, 4096)
+    );
     assert!(!job.launch.fails_when.produces_stderr && !job.launch.fails_when.always);
     assert_eq!(job.day_match, None);
 }
@@ -108,17 +112,18 @@ jobs:
         panic!("two jobs");
     };
     let pairs: Vec<_> = one
+        .launch
         .environment
         .iter()
         .map(|entry| format!("{}={}", entry.key, entry.value))
         .collect();
     assert_eq!(pairs, ["A=a", "B=own", "C=c"]);
-    assert!(one.fails_when.produces_stdout && !one.fails_when.nonzero_return);
-    assert_eq!(one.resource_limits.core_bytes, Some(0));
-    assert_eq!(one.verify.as_ref().unwrap().timeout_ms, 7000);
-    assert_eq!(one.shell, PathBuf::from("/bin/bash"));
-    assert_eq!(two.shell, PathBuf::from("/bin/sh"));
-    assert!(two.environment.is_empty() && two.verify.is_none());
+    assert!(one.launch.fails_when.produces_stdout && !one.launch.fails_when.nonzero_return);
+    assert_eq!(one.launch.resource_limits.core_bytes, Some(0));
+    assert_eq!(one.launch.verify.as_ref().unwrap().timeout_ms, 7000);
+    assert_eq!(one.launch.shell, PathBuf::from("/bin/bash"));
+    assert_eq!(two.launch.shell, PathBuf::from("/bin/sh"));
+    assert!(two.launch.environment.is_empty() && two.launch.verify.is_none());
 }
 
 #[test]
@@ -135,7 +140,10 @@ jobs:
 ";
     let config = good(text);
     let job = &config.jobs[0];
-    assert_eq!(job.launch.command, CommandConfig::Shell("echo ${X} ${UNSET}".to_owned()));
+    assert_eq!(
+        job.launch.command,
+        CommandConfig::Shell("echo ${X} ${UNSET}".to_owned())
+    );
     assert_eq!(job.launch.shell, PathBuf::from("/bin/${X}"));
     assert_eq!(job.launch.working_directory, Some(PathBuf::from("/srv/x/work")));
     assert_eq!(job.launch.env_file, Some(PathBuf::from("env")));

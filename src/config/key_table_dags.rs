@@ -90,12 +90,7 @@ pub(super) const TASK: &[Key] = &[
         Nothing,
         "What is run; every task but an approval needs it; nothing is replaced in it",
     ),
-    key(
-        "retries",
-        Integer(0, 1_000),
-        Is("0"),
-        "Attempts after the first",
-    ),
+    key("retries", Integer(0, 1_000), Is("0"), "Attempts after the first"),
     key(
         "retryDelaySeconds",
         Duration(0, YEAR),

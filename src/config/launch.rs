@@ -161,7 +161,10 @@ pub(super) fn text_bytes(launch: &LaunchConfig, slots: Option<&SlotsConfig>) -> 
     let secrets: usize = launch.secrets.iter().map(secrets::text_bytes).sum();
     let texts = [&launch.user, &launch.group];
     command(&launch.command)
-        + launch.verify.as_ref().map_or(0, |verify| command(&verify.command))
+        + launch
+            .verify
+            .as_ref()
+            .map_or(0, |verify| command(&verify.command))
         + environment
         + secrets
         + texts.into_iter().flatten().map(String::len).sum::<usize>()

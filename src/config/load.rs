@@ -140,6 +140,7 @@ impl Loading<'_> {
             if let (Some(at), Some(defaults)) = (&source.included_at, tree::entry(document, "defaults"))
                 && !defaults.at.span.is_empty()
                 && tree::entry(document, "jobs").is_none()
+                && tree::entry(document, "dags").is_none()
             {
                 let message = "`defaults` apply to the jobs of their own file only, and this one has none";
                 let fault = Fault::warning("cronstable/not-supported", &defaults.at, message);

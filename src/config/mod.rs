@@ -64,6 +64,8 @@ mod cronstable_tests;
 #[cfg(test)]
 mod crontab_hosts;
 #[cfg(test)]
+mod dag_tests;
+#[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod include_tests;
@@ -89,8 +91,8 @@ pub use jobs::JOBS_MAX;
 pub use load::{load, load_at_start};
 pub use model::{
     CapacityRaise, ClusterPolicy, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
-    FailsWhenConfig, JobConfig, LaunchConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, OnMissed,
-    PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
+    FailsWhenConfig, JobConfig, LaunchConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
+    OnMissed, PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
     SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
     VerifyConfig,
 };

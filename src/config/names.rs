@@ -32,7 +32,8 @@ impl Names {
     pub(super) fn take(&mut self, owner: Owner, name: &str, at: &Place) -> Result<(), Fault> {
         let word = owner.word();
         if !is_name(name) {
-            let rule = format!("{word} name must have 1 to {BYTES_MAX} bytes and no control character, `/` or `#`");
+            let rule =
+                format!("{word} name must have 1 to {BYTES_MAX} bytes and no control character, `/` or `#`");
             return Err(Fault::error("config/bad-value", at, rule));
         }
         if let Some((other, first)) = self.0.get(name) {

@@ -23,7 +23,9 @@ pub(super) fn check(reading: &mut Reading<'_>, subject: &str, tasks: &[ReadTask]
                 let message = format!("{}unknown dependency '{}'", task.subject, shown(&wanted.value));
                 let own = task.id.as_deref();
                 let others = by_id.keys().copied().filter(|id| Some(*id) != own);
-                let near = reading.has_room_for_hints().then(|| nearest(&wanted.value, others));
+                let near = reading
+                    .has_room_for_hints()
+                    .then(|| nearest(&wanted.value, others));
                 let help = near.flatten().map(|id| format!("did you mean `{}`?", shown(id)));
                 let fault = Fault::error("config/unknown-task", &wanted.at, message);
                 reading.report(fault.with_help_if(help));
@@ -48,9 +50,10 @@ fn expand(reading: &mut Reading<'_>, task: &ReadTask, tasks: &[ReadTask], by_id:
             "`{}` is expanded itself: it has an output for each of its instances, not one",
             shown(&from.value)
         )),
-        Some(named) if named.kind == Some(TaskType::Approval) => {
-            Some(format!("`{}` is an approval and writes nothing", shown(&from.value)))
-        }
+        Some(named) if named.kind == Some(TaskType::Approval) => Some(format!(
+            "`{}` is an approval and writes nothing",
+            shown(&from.value)
+        )),
         // One that is not there has been told as an unknown dependency.
         Some(_) | None => None,
     };

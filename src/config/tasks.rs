@@ -210,7 +210,9 @@ impl TaskReader<'_, '_> {
             return;
         }
         for key in Section::Task.known() {
-            let Some(field) = fields.get(key.word) else { continue };
+            let Some(field) = fields.get(key.word) else {
+                continue;
+            };
             let drops = key.word == "pool" && field.node.is_null();
             let is_told = OF_A_TYPE.iter().any(|(word, _)| *word == key.word);
             if drops || is_told || OF_AN_APPROVAL.contains(&key.word) {
@@ -268,7 +270,13 @@ impl TaskReader<'_, '_> {
         // A slot pool that is faulty in `defaults` has been told there.
         let wants = own.slots.slot_pool.as_ref().or(base.slots.slot_pool.as_ref());
         let is_faulty = matches!(wants, Some(WantedSlotPool::Faulty));
-        let slots = launch::slots(self.reading, self.known.slot_pools, subject, &own.slots, &base.slots);
+        let slots = launch::slots(
+            self.reading,
+            self.known.slot_pools,
+            subject,
+            &own.slots,
+            &base.slots,
+        );
         let verify = launch::verify(self.reading, subject, &own.verify, &base.verify);
         let launch = launch::launch(command?, verify, &mut own, base);
         (!is_faulty).then_some(WorkConfig {
@@ -288,7 +296,9 @@ impl TaskReader<'_, '_> {
         work: Option<WorkConfig>,
     ) -> Option<TaskKind> {
         let mut poke = |word: &str, unset: u64| {
-            let Some(field) = fields.get(word) else { return unset };
+            let Some(field) = fields.get(word) else {
+                return unset;
+            };
             let text = format!("{subject}{word} must be > 0");
             self.reading.duration(&field, 1..=YEAR_MS, &text).unwrap_or(unset)
         };

@@ -92,7 +92,10 @@ pub(super) fn timing_of_dag(dag: &DagConfig) -> Timing<'_> {
     }
 }
 
-pub(super) fn schedule_text(text: Option<&config::ScheduleText>, timing: &Timing<'_>) -> Option<ScheduleText> {
+pub(super) fn schedule_text(
+    text: Option<&config::ScheduleText>,
+    timing: &Timing<'_>,
+) -> Option<ScheduleText> {
     text.map(|text| ScheduleText {
         text: text.text.clone(),
         seconds: timing.seconds,

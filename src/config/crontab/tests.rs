@@ -86,7 +86,10 @@ CRON_TZ=Europe/Madrid
     };
     assert_eq!(environment(first), [""; 0]);
     assert_eq!(first.launch.shell.to_str(), Some("/bin/sh"));
-    assert_eq!(first.launch.working_directory.as_ref().unwrap().to_str(), Some("~"));
+    assert_eq!(
+        first.launch.working_directory.as_ref().unwrap().to_str(),
+        Some("~")
+    );
     assert_eq!(
         environment(second),
         [
@@ -378,7 +381,7 @@ fn check_field_file(text: &str, expected: &str, user_column: bool) {
                 );
             }
             "variable" => {
-                let last = &config.jobs.last().unwrap().environment;
+                let last = &config.jobs.last().unwrap().launch.environment;
                 let entry = last.iter().find(|entry| entry.key == line["name"]).unwrap();
                 assert_eq!(entry.value, line["value"].as_str().unwrap());
             }
