@@ -9,6 +9,7 @@ pub mod daemon;
 pub mod dashboard;
 pub mod domain;
 pub mod engine;
+pub mod expr;
 pub mod http;
 pub mod os;
 pub mod store;

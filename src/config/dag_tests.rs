@@ -126,7 +126,7 @@ fn every_faulty_task_is_named_with_its_rule() {
         ("{command: x}", "5:9 a task needs an `id`"),
         (
             "{id: a#1, command: x}",
-            "5:14 task id must have 1 to 128 bytes and no control character, `/` or `#`",
+            "5:14 task id must have 1 to 100 bytes and no control character, `/` or `#`",
         ),
         ("{id: a, command: ''}", "5:26 task 'd.a': command is empty"),
         (

@@ -64,7 +64,7 @@ pub(super) const TASK: &[Key] = &[
         "id",
         Text::TaskId,
         Required,
-        "1 to 128 bytes without `/`, `#` and control characters, once in its dag",
+        "1 to 100 bytes without `/`, `#` and control characters, once in its dag",
     ),
     key(
         "type",

@@ -15,6 +15,9 @@ use super::tree::Node;
 
 const YEAR_MS: u64 = 31_536_000 * 1000;
 
+/// Bytes of an id: what is made of it for its instances has room in a name.
+const ID_BYTES_MAX: usize = 100;
+
 /// Ids under one `dependsOn`; there are not more tasks.
 const DEPENDS_MAX: usize = super::dags::TASKS_MAX;
 
@@ -132,8 +135,10 @@ impl TaskReader<'_, '_> {
         };
         let at = field.at().clone();
         let id = self.reading.text(&field);
-        if id.as_deref().is_some_and(|id| !is_name(id)) {
-            let message = "task id must have 1 to 128 bytes and no control character, `/` or `#`";
+        let is_id = |id: &str| is_name(id) && id.len() <= ID_BYTES_MAX;
+        if id.as_deref().is_some_and(|id| !is_id(id)) {
+            let message =
+                format!("task id must have 1 to {ID_BYTES_MAX} bytes and no control character, `/` or `#`");
             self.reading.error("config/bad-value", &at, message);
             return (None, at);
         }

@@ -32,12 +32,12 @@ pub(super) fn definition_of(dag: &DagConfig) -> Result<Definition, BadName> {
         fairness: FairnessDoc::default(),
     };
     for task in &dag.tasks {
-        document.steps.push(step_of(task)?);
-        let target = outer_name(task)?;
+        document.steps.push(step_of(dag, task)?);
+        let target = outer_name(dag, task)?;
         for from in &task.depends_on {
             let source = dag.tasks.iter().find(|known| known.id == *from);
             document.edges.push(EdgeDoc {
-                source_ref: outer_name(source.ok_or(BadName::Job)?)?,
+                source_ref: outer_name(dag, source.ok_or(BadName::Job)?)?,
                 target_ref: target.clone(),
                 kind: match task.trigger_rule {
                     TriggerRule::AllSuccess => EdgeKind::Success,
@@ -61,7 +61,7 @@ pub(super) fn definition_of(dag: &DagConfig) -> Result<Definition, BadName> {
 }
 
 /// The step that stands for a task: itself, or what runs it for each item of a list.
-fn step_of(task: &TaskConfig) -> Result<StepDoc, BadName> {
+fn step_of(dag: &DagConfig, task: &TaskConfig) -> Result<StepDoc, BadName> {
     let one = StepDoc {
         name: name_of(&task.id)?,
         title: String::new(),
@@ -85,7 +85,7 @@ fn step_of(task: &TaskConfig) -> Result<StepDoc, BadName> {
         return Ok(StepDoc { join, ..one });
     };
     Ok(StepDoc {
-        name: outer_name(task)?,
+        name: outer_name(dag, task)?,
         title: task.id.clone(),
         kind: StepKind::Scatter(Scatter {
             items: items_of(expand),
@@ -146,13 +146,16 @@ fn name_of(id: &str) -> Result<StepRef, BadName> {
     StepRef::new(id).ok_or(BadName::Job)
 }
 
-/// The name under which other steps know a task. One that is expanded has its own name inside, for its instances; no id
-/// has a `#`, so that what holds them together clashes with nobody.
-fn outer_name(task: &TaskConfig) -> Result<StepRef, BadName> {
+/// The name under which other steps know a task. One that is expanded has its own name inside, for its instances, and
+/// `load[]` is all of them together; where a task is called so, it has more brackets.
+fn outer_name(dag: &DagConfig, task: &TaskConfig) -> Result<StepRef, BadName> {
+    let mut name = task.id.clone();
     if task.work().is_some_and(|work| work.expand.is_some()) {
-        return name_of(&format!("{}#", task.id));
+        while dag.tasks.iter().any(|known| known.id == name) {
+            name.push_str("[]");
+        }
     }
-    name_of(&task.id)
+    name_of(&name)
 }
 
 /// CEL for the list: any id and any key can be written as text in brackets.

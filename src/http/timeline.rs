@@ -248,9 +248,18 @@ fn standing(
                 limit_ms,
             }
         }
+        StepPhase::Waiting { since, .. } | StepPhase::Held { since } => {
+            let text = waits_for(rows, (book, now), run, step)?;
+            Standing::Queued {
+                since: *since,
+                text,
+                until: None,
+            }
+        }
         StepPhase::Succeeded { ended_at }
         | StepPhase::Failed { ended_at, .. }
         | StepPhase::Skipped { ended_at, .. }
+        | StepPhase::UpstreamFailed { ended_at, .. }
         | StepPhase::Cancelled { ended_at, .. } => Standing::Ended {
             at: *ended_at,
             text: step.phase.word().to_owned(),

@@ -8,6 +8,7 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::backup::Source;
+use super::blobs::Blobs;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
@@ -22,6 +23,7 @@ use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::run::StepPhase;
+use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, SlotPoolName};
 
@@ -61,8 +63,10 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
     let format = catch_unwind(|| current(Source::open(&file)?.snapshot()?).map(drop));
     format.unwrap_or(Ok(()))?;
     let (_database, mut tx) = open_stopped(directory)?;
+    let mut findings = check(&mut tx)?;
+    findings.append(&mut Blobs::of_state(directory, Faults::default()).check(&[])?);
     Ok(Checked {
-        findings: check(&mut tx)?,
+        findings,
         rows: tx.count_rows()?,
     })
 }

@@ -61,6 +61,7 @@ fn why() -> String {
 
 fn run_samples(out: &mut Vec<Sample>) {
     let run = |trigger: Trigger, state: RunState| Run {
+        graph: None,
         id: RunId([1; 16]),
         definition: job(),
         version: 3,
@@ -124,6 +125,7 @@ fn run_samples(out: &mut Vec<Sample>) {
 fn step_samples(out: &mut Vec<Sample>) {
     let (started_at, ended_at) = (Millis(2_000), Millis(-3_000));
     let step = |phase: StepPhase| StepState {
+        graph: None,
         step: StepRef::main(),
         attempt: 1,
         deaths: 4,

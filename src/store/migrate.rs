@@ -8,6 +8,7 @@ use std::path::Path;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableDefinition, TableError};
 
 use super::backup;
+use super::blobs::Blobs;
 #[cfg(debug_assertions)]
 use super::codec;
 use super::coordination::StateDirectory;
@@ -17,6 +18,7 @@ use super::rows::Number;
 use super::table::Rows;
 use super::tables::META;
 use super::tx::Tx;
+use crate::os::failpoint::Faults;
 use crate::words::time::Now;
 
 /// The format that this binary writes. A change of it comes with a step below.
@@ -111,7 +113,9 @@ fn keep_a_copy(snapshot: &ReadTransaction, found: u32, directory: &Path) -> Resu
     if path.exists() {
         return Ok(name);
     }
-    match backup::write_snapshot(snapshot, &path) {
+    let blobs = Blobs::of_state(directory, Faults::default());
+    let _kept = blobs.keep_all()?;
+    match backup::write_snapshot(snapshot, &blobs, &path) {
         Ok(_) => Ok(name),
         Err(error) => Err(StoreError::io(&format!(
             "it has format {found}, and the copy that is kept before it is brought to {FORMAT} failed: {error}"

@@ -10,12 +10,17 @@
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
+//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_copies`: the same inside a backup.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod audit;
 pub mod backup;
 #[cfg(test)]
 mod backup_tests;
+mod blob_copies;
+pub mod blobs;
+#[cfg(test)]
+mod blobs_tests;
 pub mod check;
 pub mod codec;
 pub mod coordination;
@@ -40,6 +45,7 @@ mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+mod old;
 mod opening;
 mod peers;
 pub mod restore;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
@@ -25,8 +26,6 @@ macro_rules! record {
 }
 
 record! {
-    Run, "run", 1;
-    StepState, "step", 1;
     Attempt, "attempt", 1;
     SlotEntry, "slot entry", 1;
     SlotPoolState, "slot pool", 1;
@@ -60,6 +59,26 @@ record! {
     Delivering, "delivering", 1;
     NodeDrain, "node drain", 1;
     PublishedBy, "published by", 1;
+}
+
+impl Record for Run {
+    const NAME: &'static str = "run";
+    const VERSION: u8 = 2;
+
+    /// Version 1 had no part of a graph at its end.
+    fn decode(version: u8, body: &[u8]) -> Result<Run, String> {
+        old::without_last_option::<Run>(version, body)
+    }
+}
+
+impl Record for StepState {
+    const NAME: &'static str = "step";
+    const VERSION: u8 = 2;
+
+    /// Version 1 had no part of a graph at its end.
+    fn decode(version: u8, body: &[u8]) -> Result<StepState, String> {
+        old::without_last_option::<StepState>(version, body)
+    }
 }
 
 /// A counter of the store.

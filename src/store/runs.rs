@@ -89,6 +89,9 @@ pub fn retry_index_of(step: &StepState) -> (bool, Option<Millis>) {
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::UpstreamFailed { .. }
+        | StepPhase::Held { .. }
         | StepPhase::Cancelled { .. } => (false, None),
     }
 }
@@ -202,9 +205,10 @@ pub fn last_outcome(rows: &mut impl Rows, job: &JobName) -> Result<Option<bool>,
         let Some(run) = by_id(rows, id)? else { continue };
         let ended = match run.state {
             RunState::Succeeded { ended_at, .. } => (ended_at, true),
-            RunState::Failed { ended_at, .. } => (ended_at, false),
+            RunState::Failed { ended_at, .. } | RunState::TimedOut { ended_at, .. } => (ended_at, false),
             RunState::Pending
             | RunState::Running { .. }
+            | RunState::Paused { .. }
             | RunState::Cancelled { .. }
             | RunState::Skipped { .. } => continue,
         };

@@ -103,7 +103,10 @@ fn next_phase(
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
-        | StepPhase::Cancelled { .. } => None,
+        | StepPhase::Cancelled { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Held { .. }
+        | StepPhase::UpstreamFailed { .. } => None,
     };
     next.ok_or_else(|| NoTransition {
         what: "step",
@@ -206,6 +209,7 @@ mod tests {
             id: RunId([1; 16]),
             definition: JobName::new("a").unwrap(),
             version: 1,
+            graph: None,
             trigger: Trigger::Schedule { instant: Millis(1) },
             node: None,
             created_at: Millis(1),
@@ -223,6 +227,7 @@ mod tests {
                 attempt: 1,
                 deaths: 0,
                 phase,
+                graph: None,
             },
         )
     }

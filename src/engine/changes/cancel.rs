@@ -79,13 +79,17 @@ pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> 
                     advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), true)?;
                 }
             }
-            StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
+            StepPhase::Ready { .. }
+            | StepPhase::Retrying { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Held { .. } => {
                 let both = advance::load(tx, id, &step)?;
                 advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
             }
             StepPhase::Succeeded { .. }
             | StepPhase::Failed { .. }
             | StepPhase::Skipped { .. }
+            | StepPhase::UpstreamFailed { .. }
             | StepPhase::Cancelled { .. } => {}
         }
     }
@@ -140,13 +144,17 @@ pub fn job(tx: &mut Tx<'_>, name: &JobName, by: &str) -> Result<JobStopped, Abor
                         advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), false)?;
                     }
                 }
-                StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
+                StepPhase::Ready { .. }
+                | StepPhase::Retrying { .. }
+                | StepPhase::Waiting { .. }
+                | StepPhase::Held { .. } => {
                     let both = advance::load(tx, id, &step)?;
                     advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
                 }
                 StepPhase::Succeeded { .. }
                 | StepPhase::Failed { .. }
                 | StepPhase::Skipped { .. }
+                | StepPhase::UpstreamFailed { .. }
                 | StepPhase::Cancelled { .. } => {}
             }
         }

@@ -477,7 +477,11 @@ pub fn right_at_start(
 ) -> Result<RetryRight, Abort> {
     match trigger {
         Trigger::Manual { .. } | Trigger::Rerun { .. } if asked => Ok(RetryRight::Own),
-        Trigger::Manual { .. } | Trigger::Rerun { .. } | Trigger::CatchUp { .. } => Ok(RetryRight::No),
+        Trigger::Manual { .. }
+        | Trigger::Rerun { .. }
+        | Trigger::CatchUp { .. }
+        | Trigger::Child { .. }
+        | Trigger::RetryFrom { .. } => Ok(RetryRight::No),
         Trigger::Schedule { .. } | Trigger::Boot { .. } => {
             let name = &job.definition.name;
             let scope = scope_of(node);

@@ -288,6 +288,7 @@ fn new_run(tx: &Tx<'_>, wish: &Start, phase: StepPhase) -> (Run, StepState) {
         created_at: tx.now().wall,
         record_version: 1,
         state: RunState::Pending,
+        graph: None,
     };
     let step = wish.job.definition.main_step().name.clone();
     (
@@ -297,6 +298,7 @@ fn new_run(tx: &Tx<'_>, wish: &Start, phase: StepPhase) -> (Run, StepState) {
             attempt: 1,
             deaths: 0,
             phase,
+            graph: None,
         },
     )
 }
@@ -443,7 +445,10 @@ fn enqueue(tx: &mut Tx<'_>, book: &Book, wish: &Start, demand: &SlotDemand) -> R
         attempt: 1,
         kind: match wish.trigger {
             Trigger::Schedule { .. } => EntryKind::Scheduled,
-            Trigger::Manual { .. } | Trigger::Rerun { .. } => EntryKind::Manual,
+            Trigger::Manual { .. }
+            | Trigger::Rerun { .. }
+            | Trigger::Child { .. }
+            | Trigger::RetryFrom { .. } => EntryKind::Manual,
             Trigger::CatchUp { .. } => EntryKind::CatchUp,
             Trigger::Boot { .. } => EntryKind::Boot,
         },

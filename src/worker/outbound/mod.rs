@@ -5,6 +5,7 @@
 //! are read for one delivery; no error text shows them, or the address.
 
 mod client;
+pub mod guard;
 mod letter;
 mod shell;
 mod signature;

@@ -79,6 +79,19 @@ impl StepKind {
         }
     }
 
+    /// The process that it starts, of a command or a sensor.
+    pub fn command(&self) -> Option<&CommandStep> {
+        if let StepKind::Command(command) = self {
+            return Some(command);
+        }
+        if let StepKind::Sensor(sensor) = self
+            && let Probe::Command(command) = &sensor.probe
+        {
+            return Some(command);
+        }
+        None
+    }
+
     /// True for steps that a worker executes, each execution an attempt.
     pub fn has_attempts(&self) -> bool {
         matches!(
