@@ -10,6 +10,8 @@ use crate::words::time::Millis;
 pub struct NextFire {
     /// Its name.
     pub job: String,
+    /// How many tasks it has; `None` for a job.
+    pub tasks: Option<usize>,
     /// The schedule as written; `None` = started by hand only.
     pub schedule: Option<String>,
     /// In plain words.
@@ -35,6 +37,10 @@ fn of_one(one: Scheduled<'_>, now: Millis) -> NextFire {
     let at = known.and_then(|schedule| schedule.next_after(now.0));
     NextFire {
         job: one.name().to_owned(),
+        tasks: match one {
+            Scheduled::Job(_) => None,
+            Scheduled::Dag(dag) => Some(dag.tasks.len()),
+        },
         schedule: one.text().map(|text| text.text.clone()),
         words: schedule.as_ref().map(Schedule::describe),
         zone: schedule.as_ref().map(|schedule| schedule.timezone().to_owned()),

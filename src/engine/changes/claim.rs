@@ -398,7 +398,8 @@ fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {
 fn kill_timeout_of(book: &Book, job: &JobName) -> u64 {
     book.jobs
         .get(job)
-        .map_or(30_000, |job| job.definition.main_step().command.kill_timeout_ms)
+        .and_then(|job| job.definition.job_step())
+        .map_or(30_000, |step| step.command.kill_timeout_ms)
 }
 
 fn claim_entry(

@@ -147,8 +147,7 @@ fn is_left_to_others(rows: &mut impl Rows, book: &Book, wish: &Start) -> Result<
 
 /// True when the slot pool of the job has other numbers in this daemon than those that were loaded last.
 pub fn has_other_slot_pool(rows: &mut impl Rows, book: &Book, job: &BookJob) -> Result<bool, StoreError> {
-    let demand = job.definition.main_step().slots.as_ref();
-    match demand {
+    match job.definition.job_demand() {
         Some(demand) => Ok(drift::slot_pool(rows, book, &demand.slot_pool)?.is_some()),
         None => Ok(false),
     }
@@ -201,7 +200,10 @@ pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
     {
         return Ok(Started::NodeDrained(node.clone()));
     }
-    let demand = wish.job.definition.main_step().slots.clone();
+    if wish.job.definition.is_graph() {
+        return begin_graph(tx, book, wish);
+    }
+    let demand = wish.job.definition.job_demand().cloned();
     let forbids = wish.job.definition.concurrency == ConcurrencyPolicy::Forbid;
     if demand.is_none() && forbids && is_another_active(tx, &wish.name, wish.run)? {
         return Ok(Started::StillRunning);
@@ -216,6 +218,15 @@ pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         tx.put(&RETRY_RIGHTS, &(TENANT, *run), &right)?;
     }
     Ok(answer)
+}
+
+/// The run of a graph: its steps ask for their slots one by one.
+fn begin_graph(_tx: &mut Tx<'_>, _book: &Book, wish: &Start) -> Result<Started, Abort> {
+    Err(Abort(StoreError::Unreadable {
+        table: "definitions",
+        key: wish.name.to_string(),
+        cause: "nothing begins runs of dags yet".to_owned(),
+    }))
 }
 
 /// True when a run of the job other than `except` waits or runs; one in back-off does neither.
