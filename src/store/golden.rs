@@ -294,6 +294,24 @@ fn index_samples(out: &mut Vec<Sample>) {
         },
     ));
     out.push(sample("any", &ClosedRow { seq: 7 }));
+    out.push(sample(
+        "any",
+        &UnseenRow {
+            seq: 7,
+            run: entry(7).run,
+            step: entry(7).step,
+        },
+    ));
+    let task = SlotEntry {
+        kind: EntryKind::Task,
+        ..entry(7)
+    };
+    out.push(sample("queued task", &task));
+    let poke = SlotEntry {
+        kind: EntryKind::Poke,
+        ..entry(7)
+    };
+    out.push(sample("queued poke", &poke));
 }
 
 fn other_samples(out: &mut Vec<Sample>) {
@@ -564,6 +582,7 @@ fn decode_all(bytes: &[u8]) {
         RunningRow,
         DueRow,
         ClosedRow,
+        UnseenRow,
         PoisonedRun,
         Remembered,
         FeedRow,

@@ -5,7 +5,7 @@ use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
     LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -124,13 +124,15 @@ tables! {
     45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
     /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
     46 GONE_NODES "gone_nodes" (NodeName) => Present;
+    /// Closed entries of graphs' steps that their coordinator has not looked at; they count as if they waited.
+    47 SLOT_UNSEEN "slot_unseen" (TenantId, SlotPoolName, EntryId) => UnseenRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::GONE_NODES.index, super::NAMES.len() - 1);
+        assert_eq!(super::SLOT_UNSEEN.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -56,6 +56,11 @@ pub fn withdraw(
         Ok(closed) => closed,
         Err(refusal) => panic!("entry {}: {refusal}", entry.id),
     };
+    if entry.kind.is_of_graph() {
+        // What becomes of the step is decided by the coordinator of its run.
+        entries::replace(tx, entry, &closed, None)?;
+        return Ok(closed);
+    }
     let reason = closed.state.reason().unwrap_or("ended").to_owned();
     let both = match load(tx, entry.run, &entry.step) {
         Ok(both) => Some(both),

@@ -5,7 +5,7 @@ use crate::domain::slots::admission::{self, BlockedBy, HeadVerdict, HeadView, Pa
 use crate::domain::slots::entry::{EntryKind, SlotEntry};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::book::Book;
-use crate::engine::changes::retry;
+use crate::engine::changes::{retry, task_entries};
 use crate::store::rows::{Number, PublishedJob};
 use crate::store::tables::{BLOCKED_HEADS, JOB_PAUSES, PUBLISHED_JOBS, SLOT_POOLS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
@@ -49,13 +49,14 @@ pub fn has_live_instance(rows: &mut impl Rows, job: &JobName, except: RunId) -> 
     Ok(runs::live_of(rows, job)?.iter().any(|(run, _, _)| *run != except))
 }
 
-/// Judges the definition of `entry` against the published one.
+/// Judges the definition of `entry` against the published one. The run of a graph has pinned its version.
 pub(super) fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
-    published.is_some_and(|published| {
-        published.enabled
-            && published.digest == entry.digest
-            && published.slot_pool.as_ref() == Some(&entry.slot_pool)
-    })
+    entry.kind.is_of_graph()
+        || published.is_some_and(|published| {
+            published.enabled
+                && published.digest == entry.digest
+                && published.slot_pool.as_ref() == Some(&entry.slot_pool)
+        })
 }
 
 /// The first entry of a queue, if it waits for this daemon's kind of reason: it is bound to another node.
@@ -123,11 +124,19 @@ pub fn view(
             .is_some_and(|pause| pause.holds_at(now)),
         overdue: !expiry_held && entry.expires_at <= now,
         definition_current: is_current(published.as_ref(), entry),
-        retry_current: retry::may_be_claimed(rows, entry.kind, entry.run)?,
+        retry_current: if entry.kind.is_of_graph() {
+            task_entries::is_wanted(rows, entry)?
+        } else {
+            retry::may_be_claimed(rows, entry.kind, entry.run)?
+        },
         node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),
-        own_definition_published: own.map(|job| job.digest.as_str())
-            == published.as_ref().map(|published| published.digest.as_str()),
-        job_paused: entry.kind != EntryKind::Manual && job_pause(rows, &entry.job, now)?.is_some(),
+        own_definition_published: entry.kind.is_of_graph()
+            || own.map(|job| job.digest.as_str())
+                == published.as_ref().map(|published| published.digest.as_str()),
+        // A pause of a dag stops its fires; a run of it is held by itself.
+        job_paused: !entry.kind.is_of_graph()
+            && entry.kind != EntryKind::Manual
+            && job_pause(rows, &entry.job, now)?.is_some(),
         live_instance: exclusive && has_live_instance(rows, &entry.job, entry.run)?,
         slots: entry.slots,
         free: stored_slots(state.as_ref(), book, &entry.slot_pool).saturating_sub(used),

@@ -27,3 +27,4 @@ pub mod retire;
 pub mod retry;
 pub mod settle;
 pub mod start;
+pub mod task_entries;

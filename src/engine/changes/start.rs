@@ -397,7 +397,7 @@ pub fn enter(
         configured_slots: configured.slots,
         busy: head::is_busy(tx, name)?,
         waiting: entries::waiting_count(tx, name)?,
-        unseen: 0,
+        unseen: entries::unseen_count(tx, name, configured.max_queued as usize)?,
         max_queued: configured.max_queued,
     };
     if let Err(refusal) = admission::enqueue(&view) {
@@ -438,6 +438,10 @@ fn differs(
             slot_pool: name.to_string(),
             node: other.node,
         }));
+    }
+    if wish.kind.is_of_graph() {
+        // Its run has pinned its version, whatever was loaded since.
+        return Ok(None);
     }
     let Some(own) = book.jobs.get(&wish.job).filter(|own| own.digest == wish.digest) else {
         return Ok(None);
