@@ -16,6 +16,7 @@ use crate::domain::workflow::definition::{
     CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, OnMissed, Policy, Retry,
     ScheduleText, SecretFrom, SecretRef, SlotDemand, Step, Verify,
 };
+use crate::domain::workflow::graph::build::Graph;
 use crate::engine::book::{Book, BookJob, BookSlots, Heartbeat, Notify};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
 
@@ -312,6 +313,7 @@ pub fn book_of(
             digest: definition.digest(),
             content: definition.stored().1,
             reports: Arc::new(reports.remove(&definition.name).unwrap_or_default()),
+            graph: graph_of(&definition),
             schedule: schedule_of(&definition),
             definition: Arc::new(definition),
         };
@@ -328,6 +330,18 @@ pub fn book_of(
         locks_trusted,
         notify: notify_of(config),
     })
+}
+
+/// The graph of a dag, compiled. Its parts were checked when the file was read.
+fn graph_of(definition: &Definition) -> Option<Arc<Graph>> {
+    let document = definition.graph.as_deref()?;
+    match Graph::build(document.clone()) {
+        Ok(graph) => Some(Arc::new(graph)),
+        Err(error) => {
+            tracing::error!(dag = %definition.name, cause = %error, "this dag was accepted and cannot be compiled");
+            None
+        }
+    }
 }
 
 fn notify_of(config: &Config) -> Notify {

@@ -123,7 +123,8 @@ impl<'e> Walk<'e> {
             }
             self.enter(&node)?;
             let parent = nodes.len();
-            for (expr, part, variables) in parts(&node) {
+            // The last one pushed is looked at first: faults and references come in the order of the text.
+            for (expr, part, variables) in parts(&node).into_iter().rev() {
                 open.push(Node {
                     expr,
                     parent,

@@ -10,6 +10,7 @@ use cel_interpreter::{DeclarationError, Env, ExecutionError};
 
 use super::limits::{MATCHED_BYTES_MAX, NODE_WORK};
 use super::meter;
+use super::scope::leave;
 
 type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
@@ -38,6 +39,9 @@ pub(super) const KEY: &str = "@key";
 /// `(text, number of the pattern)`.
 pub(super) const MATCHES: &str = "@matches";
 
+/// Puts down the value of the whole expression.
+pub(super) const GIVE: &str = "@give";
+
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     let declared: &[(&str, usize, Function)] = &[
         (COPIED, 1, copied),
@@ -52,6 +56,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
         (OPENED, 1, opened),
         (KEY, 1, key),
         (MATCHES, 2, matches),
+        (GIVE, 1, give),
         ("@indexOf", 2, index_of),
         ("@indexOf", 3, index_of),
         ("@lastIndexOf", 2, last_index_of),
@@ -258,6 +263,12 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
     }
     meter::pay(NODE_WORK + 16 * text.len() as u64)?;
     Ok(CowVal::owned(CelBool::from(pattern.is_match(text.inner()))))
+}
+
+fn give<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
+    let value = only(arguments)?;
+    meter::give(leave(value.as_ref(), 1));
+    Ok(CowVal::owned(CelBool::from(true)))
 }
 
 fn index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {

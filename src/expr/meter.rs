@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use cel_interpreter::ExecutionError;
 use regex::Regex;
+use serde_json::Value;
 
 use super::limits::Limits;
+use super::scope::Unfit;
 
 /// What ran out, as a sentence.
 pub(super) type Overdraft = String;
@@ -21,6 +23,18 @@ struct Meter {
     steps_left: u64,
     patterns: Arc<[Regex]>,
     overdraft: Option<Overdraft>,
+    given: Option<Result<Value, Unfit>>,
+}
+
+/// How an evaluation ended.
+#[derive(Debug)]
+pub(super) struct Outcome<T> {
+    /// What the evaluation itself returned.
+    pub(super) returned: T,
+    /// The value that it gave, if it came so far.
+    pub(super) given: Option<Result<Value, Unfit>>,
+    /// What ran out. The expression may have swallowed the error, as `||` does.
+    pub(super) overdraft: Option<Overdraft>,
 }
 
 thread_local! {
@@ -36,25 +50,35 @@ impl Drop for Ending {
     }
 }
 
-/// Runs `evaluation` under the limits. A budget that ran out is told even where the expression swallowed the error, as
-/// `||` does.
-pub(super) fn run<T>(
-    limits: Limits,
-    patterns: &Arc<[Regex]>,
-    evaluation: impl FnOnce() -> T,
-) -> Result<T, Overdraft> {
+/// Runs `evaluation` under the limits.
+pub(super) fn run<T>(limits: Limits, patterns: &Arc<[Regex]>, evaluation: impl FnOnce() -> T) -> Outcome<T> {
     METER.replace(Some(Meter {
         limits,
         work_left: limits.work_max,
         steps_left: limits.steps_max,
         patterns: Arc::clone(patterns),
         overdraft: None,
+        given: None,
     }));
     let ending = Ending;
-    let result = evaluation();
-    let overdraft = METER.with_borrow_mut(|meter| meter.as_mut().and_then(|meter| meter.overdraft.take()));
+    let returned = evaluation();
+    let meter = METER.with_borrow_mut(Option::take);
     drop(ending);
-    overdraft.map_or(Ok(result), Err)
+    let (given, overdraft) = meter.map_or((None, None), |meter| (meter.given, meter.overdraft));
+    Outcome {
+        returned,
+        given,
+        overdraft,
+    }
+}
+
+/// Puts down the value of the evaluation.
+pub(super) fn give(value: Result<Value, Unfit>) {
+    METER.with_borrow_mut(|meter| {
+        if let Some(meter) = meter {
+            meter.given = Some(value);
+        }
+    });
 }
 
 /// Pays for `work` (see [`super::limits::NODE_WORK`]).

@@ -7,8 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread;
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue};
-use cel_interpreter::common::value::Val;
-use cel_interpreter::{Context, ExecutionError, Value as Interpreter};
+use cel_interpreter::{Context, ExecutionError, Value as CelValue};
 use regex::Regex;
 use serde_json::Value;
 
@@ -22,7 +21,7 @@ use super::parse;
 use super::reasons;
 use super::rewrite::Rewriting;
 use super::scan;
-use super::scope::{Scope, Unfit, Wanted, leave};
+use super::scope::{Scope, Unfit, Wanted};
 use crate::words::time::{Millis, parse_instant};
 
 /// A compiled, admitted expression; cheap to clone.
@@ -90,7 +89,7 @@ impl Program {
     pub fn evaluate(&self, scope: &Scope) -> Result<Value, Fault> {
         match self.at_hand(scope) {
             Some(value) => Ok(value.clone()),
-            None => self.interpret(scope, |value| leave(value, 1)),
+            None => self.interpret(scope),
         }
     }
 
@@ -120,31 +119,31 @@ impl Program {
         }
     }
 
-    fn interpret<T>(
-        &self,
-        scope: &Scope,
-        give: impl FnOnce(&dyn Val) -> Result<T, Unfit>,
-    ) -> Result<T, Fault> {
-        let Compiled { profile, tree, .. } = self.0.as_ref();
-        let evaluation = || -> Result<T, Unfit> {
+    fn interpret(&self, scope: &Scope) -> Result<Value, Fault> {
+        let profile = self.0.profile;
+        let evaluation = || -> Result<(), ExecutionError> {
             let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
             for (name, wanted) in &self.0.wanted {
                 if let Some(value) = scope.variable(name, wanted)? {
                     context.add_variable_as_val(name.as_str(), value);
                 }
             }
-            let value = Interpreter::resolve_val(tree, &context)?;
-            give(value.as_ref())
+            CelValue::resolve(&self.0.tree, &context).map(|_| ())
         };
         let guarded = || catch_unwind(AssertUnwindSafe(evaluation));
-        match meter::run(profile.limits(), &self.0.patterns, guarded) {
-            Err(overdraft) => Err(Kind::TooCostly.fault(*profile, overdraft, None)),
-            Ok(Ok(Ok(value))) => Ok(value),
-            Ok(Ok(Err(Unfit::Kind(message)))) => Err(Kind::ResultType.fault(*profile, message, None)),
-            Ok(Ok(Err(Unfit::Size(error)))) => Err(self.failed(&error)),
-            Ok(Err(_)) => {
+        let outcome = meter::run(profile.limits(), &self.0.patterns, guarded);
+        if let Some(overdraft) = outcome.overdraft {
+            return Err(Kind::TooCostly.fault(profile, overdraft, None));
+        }
+        match (outcome.returned, outcome.given) {
+            (Ok(Ok(())), Some(Ok(value))) => Ok(value),
+            (Ok(Ok(())), Some(Err(Unfit::Kind(message)))) => {
+                Err(Kind::ResultType.fault(profile, message, None))
+            }
+            (Ok(Ok(())), Some(Err(Unfit::Failed(error)))) | (Ok(Err(error)), _) => Err(self.failed(&error)),
+            (Err(_), _) | (Ok(Ok(())), None) => {
                 let message = "the expression could not be evaluated: an operation failed unexpectedly";
-                Err(Kind::Evaluation.fault(*profile, message, None))
+                Err(Kind::Evaluation.fault(profile, message, None))
             }
         }
     }
@@ -214,7 +213,7 @@ impl Compiled {
             has_optionals: admitted.has_optionals,
         };
         let shape = Shape::of(&tree, &admitted.references);
-        let tree = rewriting.tree(tree);
+        let tree = rewriting.program(tree);
         Ok(Compiled {
             text: text.to_owned(),
             profile,

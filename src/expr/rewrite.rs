@@ -51,7 +51,13 @@ fn number(value: usize) -> IdedExpr {
 }
 
 impl Rewriting<'_> {
-    pub(super) fn tree(self, tree: IdedExpr) -> IdedExpr {
+    /// The whole expression. Its value leaves by our function too: the interpreter's own way out would copy it first, and
+    /// the way by reference is compiled into the caller, whose frames are large where it is not optimised.
+    pub(super) fn program(self, tree: IdedExpr) -> IdedExpr {
+        wrapped(guards::GIVE, self.tree(tree))
+    }
+
+    fn tree(self, tree: IdedExpr) -> IdedExpr {
         let IdedExpr { id, expr } = tree;
         let expr = match expr {
             Expr::Call(call) => self.call(call),

@@ -233,13 +233,13 @@ fn enter_fields<'v>(
 pub(super) enum Unfit {
     /// It is nothing that JSON has.
     Kind(String),
-    /// It cost too much, or is nested too deeply.
-    Size(ExecutionError),
+    /// It cost too much, or could not be written.
+    Failed(ExecutionError),
 }
 
 impl From<ExecutionError> for Unfit {
     fn from(error: ExecutionError) -> Unfit {
-        Unfit::Size(error)
+        Unfit::Failed(error)
     }
 }
 

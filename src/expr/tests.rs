@@ -259,7 +259,7 @@ fn references_are_constant_paths() {
     check("size(input.a) + math.abs(input.b)", &["input.a", "input.b"]);
     check("type(input.a) == int", &["input.a"]);
     check("'hello'", &[]);
-    check("input.tags.sortBy(t, t + input.x)", &["input.x", "input.tags"]);
+    check("input.tags.sortBy(t, t + input.x)", &["input.tags", "input.x"]);
     check("input.a.optMap(x, x + input.b)", &["input.a", "input.b"]);
 }
 
@@ -439,11 +439,11 @@ fn what_fails_says_why() {
     check("input.name < 3", "`<` does not work with (string, int)");
     check("input.name && true", "`&&` does not work with (string, bool)");
     check("{'a': 1, 'a': 2}", "the key \"a\" stands twice in a map");
-    check("int('x')", "int: invalid digit found in string");
     check(
-        "timestamp('yesterday')",
-        "timestamp: input contains invalid characters",
+        "int('x')",
+        "int: string parse error: invalid digit found in string",
     );
+    check("timestamp('yesterday')", "timestamp: premature end of input");
     check(
         "duration('1s').getMilliseconds()",
         "`getMilliseconds` does not work with (duration)",

@@ -184,7 +184,7 @@ pub(super) struct Waiting {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct StepView {
+pub(super) struct StepView {
     #[serde(rename = "ref")]
     step: String,
     state: &'static str,
@@ -323,7 +323,7 @@ fn detail(
     Ok(Some((run.record_version, rests, detail)))
 }
 
-fn step_view(
+pub(super) fn step_view(
     rows: &mut impl Rows,
     run: RunId,
     name: &StepRef,

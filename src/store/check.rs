@@ -9,11 +9,13 @@ use redb::ReadableDatabase;
 
 use super::backup::Source;
 use super::blobs::Blobs;
+use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
+use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
 use super::rows::Number;
@@ -22,6 +24,7 @@ use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
+use crate::domain::workflow::graph::state::Line;
 use crate::domain::workflow::run::StepPhase;
 use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
@@ -51,6 +54,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
+    check_workflows::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -166,7 +170,16 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         GONE_NODES,
         SLOT_UNSEEN,
         BREACHES,
-        BACKUPS
+        BACKUPS,
+        VALUES,
+        TIMERS,
+        FACTS,
+        HISTORY,
+        CHECKPOINTS,
+        TASKS,
+        WORKFLOWS,
+        WORKFLOW_DRAFTS,
+        WORKFLOW_VERSIONS
     );
     Ok(())
 }
@@ -292,11 +305,17 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     let mut of_jobs = BTreeSet::new();
     let mut known: BTreeMap<RunId, JobName> = BTreeMap::new();
     let mut alive = BTreeSet::new();
+    let mut alive_jobs = BTreeSet::new();
+    let mut timers = BTreeSet::new();
     let unreadable = every(tx, &all::RUNS, |(tenant, id), run| {
         known.insert(id, run.definition.clone());
         of_jobs.insert((tenant, run.definition.clone(), id).encode());
         if !run.state.is_terminal() {
             alive.insert(id);
+            if run.graph.is_none() {
+                alive_jobs.insert(id);
+            }
+            timers.extend(graphs::deadline_of(&run).map(|at| (tenant, at, id, String::new()).encode()));
             active.insert((tenant, run.definition.clone(), id).encode());
         }
     })?;
@@ -309,6 +328,7 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     let mut moving = BTreeSet::new();
     let mut retrying = BTreeSet::new();
     let mut due = BTreeSet::new();
+    let (mut tasks, mut checkpoints) = (BTreeSet::new(), BTreeSet::new());
     every(tx, &all::STEPS, |(tenant, id, step), state| {
         let (again, at) = runs::retry_index_of(&state);
         match known.get(&id) {
@@ -319,6 +339,19 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             Some(_) => {}
         }
         due.extend(at.map(|at| (tenant, at, id, step.clone()).encode()));
+        if let Some(graph) = &state.graph {
+            timers.extend(graph.timer.map(|at| (tenant, at, id, step.to_string()).encode()));
+            if graph.line == Some(Line::Processes) {
+                ready.insert((tenant, id, step.clone()).encode());
+            }
+            if let Some(Line::Tasks(place)) = &graph.line {
+                tasks.insert(graphs::task_key(place).encode());
+            }
+            if graphs::is_open_checkpoint(&state) {
+                checkpoints.insert((tenant, id, step).encode());
+            }
+            return;
+        }
         let waits = matches!(state.phase, StepPhase::Ready { .. });
         if waits {
             ready.insert((tenant, id, step).encode());
@@ -332,12 +365,15 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             moving.insert(id);
         }
     })?;
-    for id in alive.symmetric_difference(&moving) {
+    for id in alive_jobs.symmetric_difference(&moving) {
         findings.push(format!(
             "runs: {id} and its steps disagree about whether it has ended"
         ));
     }
     compare(tx, &all::READY_STEPS, ready, findings)?;
+    compare(tx, &all::TIMERS, timers, findings)?;
+    compare(tx, &all::TASKS, tasks, findings)?;
+    compare(tx, &all::CHECKPOINTS, checkpoints, findings)?;
     compare(tx, &all::RETRYING, retrying, findings)?;
     compare(tx, &all::RETRY_DUE, due, findings)?;
     every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {

@@ -6,9 +6,9 @@ use super::feed::{FeedItem, FeedRow};
 use super::rows::{
     Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
-    ScheduleMark, WaitingRow,
+    ScheduleMark, UnseenRow, WaitingRow,
 };
-use super::{golden_backups, golden_daemons, golden_reports};
+use super::{golden_backups, golden_daemons, golden_reports, golden_workflows};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -500,6 +500,7 @@ pub(super) fn samples() -> Vec<Sample> {
     golden_reports::samples(&mut out);
     golden_backups::samples(&mut out);
     golden_daemons::samples(&mut out);
+    golden_workflows::samples(&mut out);
     out
 }
 
@@ -507,6 +508,7 @@ fn golden_lines() -> impl Iterator<Item = &'static str> {
     let more = golden_reports::GOLDEN.lines();
     let more = more.chain(golden_backups::GOLDEN.lines());
     let more = more.chain(golden_daemons::GOLDEN.lines());
+    let more = more.chain(golden_workflows::GOLDEN.lines());
     GOLDEN.lines().chain(more)
 }
 
@@ -594,6 +596,7 @@ fn decode_all(bytes: &[u8]) {
     golden_reports::decode_all(bytes);
     golden_backups::decode_all(bytes);
     golden_daemons::decode_all(bytes);
+    golden_workflows::decode_all(bytes);
 }
 
 proptest::proptest! {

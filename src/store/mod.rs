@@ -22,6 +22,7 @@ pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_workflows;
 pub mod codec;
 pub mod coordination;
 #[doc(hidden)]
@@ -41,6 +42,10 @@ mod golden_backups;
 mod golden_daemons;
 #[cfg(test)]
 mod golden_reports;
+#[cfg(test)]
+mod golden_workflows;
+pub mod graph_rows;
+pub mod graphs;
 mod handle;
 pub mod keys;
 pub mod logs;

@@ -3,7 +3,7 @@
 use super::codec::{self, Record};
 
 /// Reads version 2 as it is, and version 1 as the same without an optional part at its end.
-pub fn without_last_option<R: Record>(version: u8, body: &[u8]) -> Result<R, String> {
+pub(super) fn without_last_option<R: Record>(version: u8, body: &[u8]) -> Result<R, String> {
     match version {
         1 => codec::decode_body(&[body, &[0]].concat()),
         2 => codec::decode_body(body),

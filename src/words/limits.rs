@@ -86,6 +86,12 @@ pub const RETRIES_PER_CHANGE_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 128;
 /// Bytes of a step's name with the branches of an instance.
 pub const STEP_NAME_BYTES_MAX: usize = NAME_BYTES_MAX + 44;
+/// Compiled definitions that are kept; beyond it all are compiled anew.
+pub const GRAPHS_KEPT_MAX: usize = 256;
+/// Runs that are looked at together because of stored facts or timers.
+pub const RUNS_DUE_MAX: usize = 1_000;
+/// Runs above a run that a step of another has begun.
+pub const RUN_DEPTH_MAX: u8 = 8;
 /// Branches of one scatter.
 pub const BRANCHES_MAX: usize = 100_000;
 /// Branches of one scatter that are open at once, and thereby rows of one tick.
@@ -204,6 +210,64 @@ pub const HOURS_COMMITS_MAX: u64 = 5_000;
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
+/// Bytes of a posted definition: what people write by hand is a hundredth of it.
+pub const DEFINITION_BYTES_MAX: usize = 512 << 10;
+/// Steps of a definition, bodies included.
+pub const STEPS_MAX: usize = 1_000;
+/// Edges of a definition, bodies included.
+pub const EDGES_MAX: usize = 5_000;
+/// Scatters inside each other.
+pub const SCATTER_DEPTH_MAX: usize = 2;
+/// Levels of sub-workflows below a run.
+pub const SUBWORKFLOW_DEPTH_MAX: usize = 8;
+/// Definitions that are looked at to see how deep sub-workflows go.
+pub const SUBWORKFLOW_FAMILIES_MAX: usize = 1_000;
+/// Findings about one document; the rest is counted.
+pub const FINDINGS_MAX: usize = 500;
+/// Bytes of a step's name in a definition of the API.
+pub const STEP_REF_BYTES_MAX: usize = 63;
+/// Bytes of a definition's name.
+pub const FAMILY_SLUG_BYTES_MAX: usize = 63;
+/// Characters of a title.
+pub const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 10_000;
+/// Labels of a definition or run.
+pub const LABELS_MAX: usize = 64;
+/// Bytes of a label's name.
+pub const LABEL_NAME_BYTES_MAX: usize = 63;
+/// Characters of a label's value, and of other short words.
+pub const LABEL_CHARS_MAX: usize = 256;
+/// Attempts of one step.
+pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
+/// Codes that end retries.
+pub const RETRY_CODES_MAX: usize = 64;
+/// Runs of a definition at once.
+pub const CONCURRENCY_MAX: u32 = 100_000;
+/// Ended runs of a definition that are kept.
+pub const RETAINED_RUNS_MAX: u32 = 1_000_000;
+/// Branches at once.
+pub const PARALLEL_MAX: u32 = 10_000;
+/// Scopes that may decide.
+pub const APPROVERS_MAX: usize = 64;
+/// A slot entry of a step waits this long unless the step says otherwise.
+pub const QUEUE_TIMEOUT_MS: u64 = 3_600_000;
+/// Longest time from SIGTERM to SIGKILL.
+pub const KILL_TIMEOUT_MAX_MS: u64 = 3_600_000;
+/// Words of a command, and variables of a process.
+pub const COMMAND_ENTRIES_MAX: usize = 10_000;
+/// Secrets of one step: each output byte is compared with all of them.
+pub const STEP_SECRETS_MAX: usize = 64;
+/// Redirects that a request may follow.
+pub const REDIRECTS_MAX: u32 = 10;
+/// Characters of an address.
+pub const URL_CHARS_MAX: usize = 4_096;
+/// Statuses that are expected of a request.
+pub const EXPECTED_STATUSES_MAX: usize = 64;
+/// Versions of one definition.
+pub const VERSIONS_MAX: u32 = 100_000;
+/// Definitions of one tenant.
+pub const FAMILIES_MAX: usize = 10_000;
 /// Bytes of a payload that stands in its row; a larger one is a blob, so that walking rows does not read it.
 pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
 /// Bytes of any payload.

@@ -291,6 +291,7 @@ fn as_in_a_book(definition: &Definition) -> (JobName, BookJob) {
         definition: Arc::new(definition.clone()),
         version: 1,
         digest: definition.digest(),
+        graph: None,
         content: definition.stored().1,
         schedule: None,
         reports: Arc::default(),

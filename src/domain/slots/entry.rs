@@ -59,10 +59,17 @@ pub enum EntryKind {
     CatchUp,
     /// A boot of the machine.
     Boot,
-    /// An attempt of a step of a graph.
+    /// A step of a graph.
     Task,
-    /// One poke of a sensor.
+    /// A poke of a sensor.
     Poke,
+}
+
+impl EntryKind {
+    /// True for an entry of a step of a graph: its run decides what its end means.
+    pub fn is_of_graph(self) -> bool {
+        matches!(self, EntryKind::Task | EntryKind::Poke)
+    }
 }
 
 impl EntryKind {
@@ -77,11 +84,6 @@ impl EntryKind {
             EntryKind::Task => "task",
             EntryKind::Poke => "poke",
         }
-    }
-
-    /// True for what a step of a graph asks: its run has a coordinator, which folds what becomes of the entry.
-    pub fn is_of_graph(self) -> bool {
-        matches!(self, EntryKind::Task | EntryKind::Poke)
     }
 }
 
@@ -137,10 +139,10 @@ pub mod reason {
     pub const RETRY_SUCCEEDED: &str = "retry succeeded";
     /// T6, by an operator.
     pub const RETRY_CANCELLED: &str = "retry cancelled";
+    /// T7.
+    pub const NOT_WAITING: &str = "task is no longer waiting";
     /// A retry whose start would be too late.
     pub const DEADLINE_PASSED: &str = "starting deadline passed";
-    /// T7.
-    pub const TASK_GONE: &str = "task is no longer waiting";
     /// T9.
     pub const CONCURRENCY: &str = "waiting for concurrency admission";
     /// T10, before the command began.
@@ -240,7 +242,7 @@ impl SlotEntry {
         let closed = match &self.state {
             EntryState::Expired { .. } => true,
             EntryState::Cancelled { reason, .. } => {
-                ![reason::TASK_GONE, reason::CRASH_LIMIT].contains(&reason.as_str())
+                ![reason::NOT_WAITING, reason::CRASH_LIMIT].contains(&reason.as_str())
             }
             EntryState::Queued { .. } | EntryState::Running { .. } | EntryState::Finished { .. } => false,
         };
@@ -395,7 +397,7 @@ pub(crate) mod tests {
         let after = |entry: &SlotEntry, event| entry.next(&event, Millis(6)).unwrap().awaits_sight();
         let by_operator = || EntryEvent::Withdraw(reason::BY_OPERATOR);
         assert!(after(&task, EntryEvent::Expire) && after(&task, by_operator()));
-        assert!(!after(&task, EntryEvent::Withdraw(reason::TASK_GONE)));
+        assert!(!after(&task, EntryEvent::Withdraw(reason::NOT_WAITING)));
         assert!(!after(&task, EntryEvent::Claim(claim(3))) && !task.awaits_sight());
         let running = task.next(&EntryEvent::Claim(claim(3)), Millis(5)).unwrap();
         assert!(!after(&running, EntryEvent::Finish(None)) && !after(&running, EntryEvent::Poison));

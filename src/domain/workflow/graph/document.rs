@@ -48,6 +48,44 @@ pub struct Document {
     pub fairness: FairnessDoc,
 }
 
+impl Document {
+    /// The step of that name, in a body too.
+    pub fn find(&self, name: &StepRef) -> Option<&StepDoc> {
+        find_in(&self.steps, name)
+    }
+
+    /// A graph without steps.
+    pub fn empty(family_slug: &str) -> Document {
+        Document {
+            family_slug: family_slug.to_owned(),
+            title: String::new(),
+            description: String::new(),
+            input_schema: None,
+            steps: Vec::new(),
+            edges: Vec::new(),
+            concurrency: None,
+            run_timeout: None,
+            retention: None,
+            labels: BTreeMap::new(),
+            fairness: FairnessDoc::default(),
+        }
+    }
+}
+
+fn find_in<'d>(steps: &'d [StepDoc], name: &StepRef) -> Option<&'d StepDoc> {
+    for step in steps {
+        if step.name == *name {
+            return Some(step);
+        }
+        if let StepKind::Scatter(scatter) = &step.kind
+            && let Some(found) = find_in(&scatter.body.steps, name)
+        {
+            return Some(found);
+        }
+    }
+    None
+}
+
 /// One step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepDoc {

@@ -274,6 +274,11 @@ impl<'a, V: View> Moving<'a, V> {
         if !matches!(state.phase, StepPhase::Running { fence: held, .. } if held == fence) {
             return Ok(Taken::Stale);
         }
+        let over = state.graph.as_ref().and_then(|graph| graph.over.clone());
+        if let (Some(why), AttemptEnd::Cancelled(_)) = (over, end) {
+            self.fail(&key, state, &StepError::new("timeout.total", why))?;
+            return Ok(Taken::Yes);
+        }
         match end {
             AttemptEnd::Succeeded(output) => self.succeed(&key, state, output.clone())?,
             AttemptEnd::Failed(error) => self.attempt_failed(&key, state, error)?,

@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest: ten years.
-const LONGEST_MS: u64 = 3_660 * 86_400_000;
-
 const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("d", 86_400_000),
@@ -19,6 +16,11 @@ const UNITS: [(&str, u64); 5] = [
 /// A length of time in milliseconds, written as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub u64);
+
+impl Span {
+    /// The longest: ten years.
+    pub const LONGEST: Span = Span(3_660 * 86_400_000);
+}
 
 /// A text that is no length of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +50,7 @@ impl FromStr for Span {
             let part = number.checked_mul(*ms).ok_or_else(bad)?;
             total = total
                 .checked_add(part)
-                .filter(|sum| *sum <= LONGEST_MS)
+                .filter(|sum| *sum <= Span::LONGEST.0)
                 .ok_or_else(bad)?;
         }
         Ok(Span(total))

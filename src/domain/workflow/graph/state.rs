@@ -90,6 +90,34 @@ pub struct GraphStep {
     pub pokes: u32,
     /// From SIGTERM to SIGKILL of its process.
     pub kill_timeout_ms: u64,
+    /// In which line it stands while it is ready; in none when its slot pool has refused it.
+    pub line: Option<Line>,
+    /// The line to which it goes back when its claim is given back.
+    pub home: Option<Line>,
+    /// What its process is ended for, when its own time is over.
+    pub over: Option<String>,
+}
+
+/// Where a ready step waits for somebody who executes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Line {
+    /// Among the steps that need a process and no slots.
+    Processes,
+    /// In a queue of tasks.
+    Tasks(TaskPlace),
+}
+
+/// The place of a task in its queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskPlace {
+    /// The queue.
+    pub queue: String,
+    /// The tier of its run.
+    pub tier: Tier,
+    /// Its share inside the tier.
+    pub partition: String,
+    /// Its number: who came first.
+    pub number: u64,
 }
 
 impl GraphStep {
@@ -105,6 +133,9 @@ impl GraphStep {
             first_poke: None,
             pokes: 0,
             kill_timeout_ms: 0,
+            line: None,
+            home: None,
+            over: None,
         }
     }
 }

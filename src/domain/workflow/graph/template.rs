@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::braces::end_of;
 use crate::expr::{Fault, Profile, Program, Scope};
 
 /// A compiled template.
@@ -107,7 +108,7 @@ pub fn places(text: &str) -> Vec<(usize, &str, usize)> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(open) = text[from..].find("{{").map(|at| from + at) {
-        let Some(length) = text[open + 2..].find("}}") else {
+        let Some(length) = end_of(&text[open + 2..]) else {
             break;
         };
         let end = open + 2 + length;

@@ -220,6 +220,24 @@ pub struct Changes {
     pub answers: Vec<Taken>,
 }
 
+impl Changes {
+    /// Nothing but the run itself.
+    pub fn none(run: Run) -> Changes {
+        Changes {
+            run,
+            steps: Vec::new(),
+            values: Vec::new(),
+            dispatch: Vec::new(),
+            children: Vec::new(),
+            orphans: Vec::new(),
+            stop: Vec::new(),
+            retire: Vec::new(),
+            history: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+}
+
 /// Ids and chance come from outside: [`tick`] asks for the id of each run that begins.
 pub type FreshRun<'a> = &'a mut dyn FnMut() -> RunId;
 
