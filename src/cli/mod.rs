@@ -4,7 +4,7 @@
 //! * `client` talks to the daemon as `caller`, `failure` is why it did not work, `fields` reads answers leniently.
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
-//!   `pauses` serve them.
+//!   `pauses` serve them; `workflows` with `workflow_files`, `workflow_view` and `workflow_diff` is one too.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`,
 //!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
@@ -51,6 +51,10 @@ mod table;
 mod times;
 mod torture;
 mod wall;
+mod workflow_diff;
+mod workflow_files;
+mod workflow_view;
+mod workflows;
 
 #[cfg(test)]
 mod client_tests;

@@ -41,6 +41,7 @@ mod model;
 mod names;
 mod origins;
 mod overrides;
+mod plain;
 mod quantity;
 mod reading;
 mod render;
@@ -99,6 +100,7 @@ pub use model::{
 pub use model::{CrontabConfig, Label};
 pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
+pub use plain::{PlainDocument, read_plain};
 pub use render::{Paint, render};
 pub use report_model::{
     Address, HeaderConfig, HeartbeatConfig, HiddenText, NotifyConfig, ReportConfig, ReportsConfig,

@@ -15,6 +15,7 @@ use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{RunState, Trigger};
+use crate::expr::schema::{Issue, Schema};
 use crate::store::graph_rows::StoredFact;
 use crate::store::{ChangeError, StoreError};
 use crate::words::ids::RunId;
@@ -52,7 +53,7 @@ pub enum Begun {
     /// There is no such definition, or no such version of it.
     NotFound,
     /// The input is not what the definition wants.
-    BadInput(Vec<String>),
+    BadInput(Vec<Issue>),
 }
 
 /// Why a wish could not be judged.
@@ -136,6 +137,15 @@ fn prepare(
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
+    if let Some(schema) = &graph.document.input_schema {
+        let issues = match Schema::compile(schema) {
+            Ok(schema) => schema.check(&wish.input),
+            Err(issues) => issues,
+        };
+        if !issues.is_empty() {
+            return Ok(Err(Begun::BadInput(issues)));
+        }
+    }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
         if !labels.iter().any(|(known, _)| known == name) {

@@ -23,6 +23,7 @@ mod program;
 mod reasons;
 mod rewrite;
 mod scan;
+pub mod schema;
 mod scope;
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,13 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 3] = ["previewSchedule", "validateDocument", "validateWorkflow"];
+const ASKS: [&str; 5] = [
+    "previewSchedule",
+    "validateDocument",
+    "validateWorkflow",
+    "dryRunWorkflow",
+    "dryRunDocument",
+];
 
 /// The nouns of scopes.
 const NOUNS: [&str; 7] = ["job", "slot", "run", "workflow", "event", "system", "metrics"];
@@ -190,6 +196,8 @@ impl Stage {
         let value = |field: &Param| {
             if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
+            } else if field.name == "document" {
+                examples()["createWorkflow"]["body"].clone()
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())
@@ -418,7 +426,7 @@ fn gather(
     for part in schema["allOf"].as_array().into_iter().flatten() {
         gather(document, part, properties, required, open);
     }
-    *open |= schema["additionalProperties"] == json!(true);
+    *open |= [json!(true), json!({})].contains(&schema["additionalProperties"]);
     if let Some(own) = schema["properties"].as_object() {
         properties.extend(own.clone());
     }

@@ -21,6 +21,7 @@ use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::run::Trigger;
 use crate::engine::changes::remember::{Answer, Told};
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
+use crate::expr::schema::Issue;
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
 use crate::words::names::JobName;
@@ -163,10 +164,10 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
             ))
         }
         Begun::BadInput(issues) => {
-            let fault = |issue: &String| FieldFault {
-                pointer: "/input".to_owned(),
+            let fault = |issue: &Issue| FieldFault {
+                pointer: format!("/input{}", issue.pointer),
                 code: "schema",
-                detail: issue.clone(),
+                detail: issue.message.clone(),
             };
             Problem::invalid(issues.iter().map(fault).collect())
         }

@@ -274,3 +274,7 @@ pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
 pub const PAYLOAD_BYTES_MAX: u64 = 32 << 20;
 /// A sweep of blobs waits this long for those who put one.
 pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
+/// Steps that a dry run shows.
+pub const SIMULATED_STEPS_MAX: usize = 2_000;
+/// What a dry run does before it is cut.
+pub const SIMULATED_DEEDS_MAX: u64 = 20_000;

@@ -92,6 +92,15 @@ impl StepKind {
         None
     }
 
+    /// True for steps whose output somebody else makes: a worker, another run, a person.
+    pub fn is_by_others(&self) -> bool {
+        self.has_attempts()
+            || matches!(
+                self,
+                StepKind::Subworkflow(_) | StepKind::Checkpoint(_) | StepKind::Approval(_)
+            )
+    }
+
     /// True for steps that a worker executes, each execution an attempt.
     pub fn has_attempts(&self) -> bool {
         matches!(

@@ -21,6 +21,7 @@ mod moves;
 mod reach;
 pub mod read;
 mod scope;
+pub mod simulate;
 pub mod span;
 pub mod state;
 pub mod template;

@@ -392,9 +392,9 @@ fn too_many_steps_or_bytes_are_refused() {
         "/steps workflow.limit the definition has 1001 steps, and 1000 are allowed"
     );
     let mut large = hello();
-    large["steps"][0]["args"]["project"]["message"] = json!("x".repeat(520_000));
+    large["description"] = json!("x".repeat(530_000));
     assert!(
-        said(&large).starts_with(" workflow.limit the definition has 52"),
+        said(&large).starts_with(" workflow.limit the definition has 53"),
         "{}",
         said(&large)
     );

@@ -213,9 +213,9 @@ fn each_rule_of_the_top_has_its_sentence() {
         "/edges/0/type workflow.bad_value must be one of EDGE_TYPE_SUCCESS, EDGE_TYPE_FAILURE, EDGE_TYPE_ALWAYS, EDGE_TYPE_CONDITION, not `SUCCESS`",
     );
     check(
-        "/edges/9/condition",
+        "/edges/8/condition",
         json!("true"),
-        "/edges/9/condition workflow.conflict only an edge of type EDGE_TYPE_CONDITION has a condition, not EDGE_TYPE_SUCCESS",
+        "/edges/8/condition workflow.conflict only an edge of type EDGE_TYPE_CONDITION has a condition, not EDGE_TYPE_ALWAYS",
     );
     check(
         "/edges/10",
