@@ -13,6 +13,9 @@ use crate::domain::workflow::graph::kinds::{
 use crate::domain::workflow::graph::span::Span;
 use crate::words::names::{BadName, JobName, StepRef};
 
+/// Instances of one task.
+const ITEMS_MAX: u32 = 1_000;
+
 /// The definition of a dag. Names were checked when the file was read; a name that is none is an error here too.
 pub(super) fn definition_of(dag: &DagConfig) -> Result<Definition, BadName> {
     let mut document = Document {
@@ -94,6 +97,7 @@ fn step_of(dag: &DagConfig, task: &TaskConfig) -> Result<StepDoc, BadName> {
                 edges: Vec::new(),
             },
             max_parallel: None,
+            max_items: Some(ITEMS_MAX),
             tolerated_failures: Tolerance::default(),
         }),
         when: None,

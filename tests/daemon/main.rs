@@ -13,6 +13,7 @@ mod backups;
 mod commands;
 mod crash;
 mod crontabs;
+mod dags;
 mod docs;
 mod examples;
 mod export;
