@@ -1,5 +1,8 @@
 //! Every limit of the program, with its reason. Hitting one is a refusal that names it.
 
+/// Bytes of an item that a command gets in a variable: the kernel takes 128 KiB for one with its name.
+pub const ITEM_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
 /// Fences and feed numbers of a restored store begin this far behind those of its backup: what the original daemon gave out
 /// since then is surely less, and no number is given twice to somebody outside.
 pub const RESTORE_LEAP: u64 = 1_000_000_000;

@@ -13,6 +13,7 @@ mod backups;
 mod commands;
 mod crash;
 mod crontabs;
+mod dags;
 mod definitions;
 mod docs;
 mod examples;
