@@ -19,6 +19,7 @@ mod docs;
 mod examples;
 mod export;
 mod faults;
+mod graphs;
 mod many;
 mod matrix;
 mod observed;
