@@ -256,6 +256,29 @@ fn run_of(wish: &Wish, now: Millis) -> Run {
     }
 }
 
+/// The first tick of a run that has no input, of a graph whose first steps read nothing and begin no runs: needs no rows.
+pub fn begin_without_input(graph: Arc<Graph>, wish: Wish, now: Millis, rules: maintain::Rules) -> Begin {
+    let run = run_of(&wish, now);
+    let mut view = Fresh(Arc::clone(&wish.input));
+    let changes = match tick(&graph, &run, &[Fact::Begun], now, &mut view, &mut RunId::fresh) {
+        Ok(changes) => changes,
+        Err(error) => panic!("run {}: nothing was read: {error}", run.id),
+    };
+    assert!(
+        changes.values.is_empty() && changes.children.is_empty(),
+        "the first steps of {} are work",
+        run.definition
+    );
+    let null = Payload::Inline(JsonText::of(&*wish.input).expect("a JSON value is JSON"));
+    Begin {
+        graph,
+        changes,
+        values: vec![(ValueName::Input, null)],
+        children: Vec::new(),
+        rules,
+    }
+}
+
 /// What was posted to a run.
 #[derive(Debug, Default)]
 pub struct Posted {

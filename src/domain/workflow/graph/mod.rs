@@ -17,6 +17,7 @@ pub mod finding;
 pub mod judge;
 pub mod key;
 pub mod kinds;
+mod launched;
 mod moves;
 mod reach;
 pub mod read;

@@ -320,11 +320,15 @@ impl<V: View> Moving<'_, V> {
             let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
             return self.fail(key, state, &error);
         };
-        if total > limits::BRANCHES_MAX {
-            let text = format!(
-                "`items` has {total} items; a scatter takes at most {}",
-                limits::BRANCHES_MAX
-            );
+        let own_limit = match &graph.node(key.node).doc.kind {
+            StepKind::Scatter(scatter) => scatter.max_items.map(|most| most as usize),
+            _ => None,
+        };
+        let most = own_limit
+            .unwrap_or(limits::BRANCHES_MAX)
+            .min(limits::BRANCHES_MAX);
+        if total > most {
+            let text = format!("`items` has {total} items; a scatter takes at most {most}");
             return self.fail(key, state, &StepError::new("scatter.too_many", text).for_good());
         }
         if total == 0 {
