@@ -24,8 +24,9 @@ use crate::words::time::Now;
 /// The format that this binary writes. A change of it comes with a step below.
 ///
 /// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the tables of
-/// backups and those that several daemons need between them. 1 and 2 are read as they are.
-pub const FORMAT: u32 = 3;
+/// backups and those that several daemons need between them; 4 has those of definitions of the API. Older ones are read as
+/// they are.
+pub const FORMAT: u32 = 4;
 
 /// One step: the format that it leads to, and what it does. Steps are run in order, in one transaction.
 struct Step {
@@ -33,7 +34,7 @@ struct Step {
     run: fn(&mut Tx<'_>) -> Result<(), StoreError>,
 }
 
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step {
         to: 1,
         run: |tx| tx.create_tables(),
@@ -44,6 +45,10 @@ const STEPS: [Step; 3] = [
     },
     Step {
         to: 3,
+        run: |tx| tx.create_tables(),
+    },
+    Step {
+        to: 4,
         run: |tx| tx.create_tables(),
     },
 ];

@@ -22,6 +22,7 @@ pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_workflows;
 pub mod codec;
 pub mod coordination;
 #[doc(hidden)]
@@ -40,11 +41,18 @@ mod golden_backups;
 #[cfg(test)]
 mod golden_daemons;
 #[cfg(test)]
+mod golden_graphs;
+#[cfg(test)]
 mod golden_reports;
+#[cfg(test)]
+mod golden_workflows;
+pub mod graph_rows;
+pub mod graphs;
 mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+mod old;
 mod opening;
 mod peers;
 pub mod restore;
