@@ -29,4 +29,10 @@ mod timers;
 mod tries;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
+mod model_plan;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod tests;

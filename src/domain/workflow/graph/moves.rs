@@ -158,6 +158,8 @@ impl<'a, V: View> Moving<'a, V> {
         }
         if key.path.is_empty() {
             let failure = self.graph.node(key.node).fails_run_by(&phase);
+            // What is cancelled because the run ends early does not fail it.
+            let failure = failure.filter(|_| self.ending().is_none());
             let failure = failure.map(|reason| format!("step {}: {reason}", state.step));
             let header = self.header();
             header.ended += 1;
@@ -213,7 +215,11 @@ impl<'a, V: View> Moving<'a, V> {
         if self.run.state.is_terminal() {
             let asked = matches!(
                 fact,
-                Fact::Cancel { .. } | Fact::Pause { .. } | Fact::Unpause { .. }
+                Fact::Cancel { .. }
+                    | Fact::Pause { .. }
+                    | Fact::Unpause { .. }
+                    | Fact::Resume { .. }
+                    | Fact::Decide { .. }
             );
             let word = self.run.state.word();
             return Ok(if asked {
@@ -275,7 +281,7 @@ impl<'a, V: View> Moving<'a, V> {
             return Ok(Taken::Stale);
         }
         let over = state.graph.as_ref().and_then(|graph| graph.over.clone());
-        if let (Some(why), AttemptEnd::Cancelled(_)) = (over, end) {
+        if let (Some(why), false) = (over, matches!(end, AttemptEnd::Succeeded(_))) {
             self.fail(&key, state, &StepError::new("timeout.total", why))?;
             return Ok(Taken::Yes);
         }

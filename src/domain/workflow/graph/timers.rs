@@ -22,6 +22,13 @@ pub(super) fn patience(node: &Node) -> Option<Span> {
     None
 }
 
+/// When a step has waited too long for the start of its attempt.
+pub(super) fn queue_over(state: &StepState, node: &Node) -> Option<Millis> {
+    let graph = state.graph.as_ref()?;
+    let since = graph.queued_since.unwrap_or(graph.reached_at);
+    after(since, node.doc.timeouts.queue)
+}
+
 /// Sets the timer of a graph's step by its phase: the earliest of its limits.
 pub(super) fn set(state: &mut StepState, node: &Node) {
     let timer = due(state, node);
@@ -42,10 +49,7 @@ fn due(state: &StepState, node: &Node) -> Option<Millis> {
             WaitsFor::Child { .. } | WaitsFor::Branches(_) => None,
         },
         StepPhase::Retrying { due, .. } => Some(*due),
-        StepPhase::Ready { .. } | StepPhase::Queued { .. } => {
-            let since = graph.queued_since.unwrap_or(graph.reached_at);
-            after(since, node.doc.timeouts.queue)
-        }
+        StepPhase::Ready { .. } | StepPhase::Queued { .. } => queue_over(state, node),
         StepPhase::Running { started_at, .. } => graph.attempt_ms.map(|limit| started_at.plus(limit)),
         StepPhase::Held { .. }
         | StepPhase::Succeeded { .. }
