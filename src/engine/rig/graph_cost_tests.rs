@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::graph_stage::{Stepped, broken, done};
 use super::stage::Rig;
-use crate::engine::changes::claim::Claimed;
 use crate::domain::workflow::graph::tick::{AttemptEnd, Taken};
+use crate::engine::changes::claim::Claimed;
 
 fn command(name: &str) -> Value {
     json!({"ref": name, "type": "STEP_TYPE_COMMAND", "args": {"command": "true"}})
@@ -17,7 +17,8 @@ fn edge(from: &str, to: &str) -> Value {
 
 fn well(claimed: Vec<Claimed>) -> Vec<(Claimed, AttemptEnd)> {
     let each = claimed.into_iter().enumerate();
-    each.map(|(number, claimed)| (claimed, done(json!(number)))).collect()
+    each.map(|(number, claimed)| (claimed, done(json!(number))))
+        .collect()
 }
 
 fn fan(parallel: Option<u32>) -> Value {
@@ -35,22 +36,28 @@ fn fan(parallel: Option<u32>) -> Value {
 #[test]
 fn a1_one_three_step_run_costs_four_commits() {
     let rig = Rig::new(&[], &[]);
-    rig.publish_graph(&json!({"family_slug": "chain", "steps": [command("a"), command("b"), command("c")],
-        "edges": [edge("a", "b"), edge("b", "c")]}));
+    rig.publish_graph(
+        &json!({"family_slug": "chain", "steps": [command("a"), command("b"), command("c")],
+        "edges": [edge("a", "b"), edge("b", "c")]}),
+    );
     let before = rig.commits();
     let (run, mut claimed) = rig.begin_graph("chain", json!({}), 1);
     for step in ["a", "b", "c"] {
-        assert_eq!(claimed.len(), 1, "{step} is claimed in the commit that made it ready");
+        assert_eq!(
+            claimed.len(),
+            1,
+            "{step} is claimed in the commit that made it ready"
+        );
         assert_eq!(claimed[0].step.as_str(), step);
         claimed = rig.end_steps(&well(claimed), 1).claimed;
     }
     assert_eq!((rig.run_word(run), rig.commits() - before), ("succeeded", 4));
 
-    let project = |name: &str| {
-        json!({"ref": name, "type": "STEP_TYPE_DATAFLOW", "args": {"operation": "project", "project": {"x": "1"}}})
-    };
-    rig.publish_graph(&json!({"family_slug": "pure", "steps": [project("a"), project("b"), project("c")],
-        "edges": [edge("a", "b"), edge("b", "c")]}));
+    let project = |name: &str| json!({"ref": name, "type": "STEP_TYPE_DATAFLOW", "args": {"operation": "project", "project": {"x": "1"}}});
+    rig.publish_graph(
+        &json!({"family_slug": "pure", "steps": [project("a"), project("b"), project("c")],
+        "edges": [edge("a", "b"), edge("b", "c")]}),
+    );
     let before = rig.commits();
     let (run, _) = rig.begin_graph("pure", json!({}), 0);
     assert_eq!((rig.run_word(run), rig.commits() - before), ("succeeded", 1));
@@ -70,7 +77,10 @@ fn a3_fan_out_of_100_commits() {
     let last = rig.end_steps(&well(branches), 0);
     assert!(last.answers.iter().all(|answer| *answer == Taken::Yes));
     assert_eq!((rig.run_word(run), rig.commits() - before), ("succeeded", 3));
-    assert_eq!(rig.result_of(run).unwrap()["results"].as_array().unwrap().len(), 100);
+    assert_eq!(
+        rig.result_of(run).unwrap()["results"].as_array().unwrap().len(),
+        100
+    );
 
     // A worker that takes ten at a time and brings ten results with the request for the next ten.
     let before = rig.commits();

@@ -132,6 +132,14 @@ impl Daemon {
         })
     }
 
+    /// The same, if there is anything to fold; what was claimed.
+    pub(super) fn fold_graph_if(&self, run: RunId, posted: &Posted, processes: usize) -> Vec<Claimed> {
+        if posted.timers.is_empty() {
+            return Vec::new();
+        }
+        self.fold_graph(run, posted, processes).claimed
+    }
+
     /// Claims of one run end so, all in one commit; what that makes ready is claimed in it too.
     pub(super) fn end_steps(&self, claims: &[(Claimed, AttemptEnd)], processes: usize) -> Stepped {
         let run = claims[0].0.run.id;
@@ -164,7 +172,9 @@ impl Daemon {
     pub(super) fn timers_due(&self, run: RunId) -> Posted {
         let now = self.wall();
         let rows = self.read(|tx| tx.scan(&all::TIMERS, &(TENANT,), None, usize::MAX));
-        let due = rows.into_iter().filter(|((_, at, of, _), _)| *of == run && *at <= now);
+        let due = rows
+            .into_iter()
+            .filter(|((_, at, of, _), _)| *of == run && *at <= now);
         let timers = due.map(|((_, _, _, step), _)| match StepRef::new(&step) {
             Some(step) => Fact::Due { step },
             None => Fact::Deadline,

@@ -14,7 +14,6 @@ use super::tick::{StepError, Taken, View};
 use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::words::ids;
 use crate::words::names::StepRef;
-use crate::words::time::Millis;
 
 /// Why the steps of a scatter are ended whose total time is over.
 pub(super) const SCATTER_OVER: &str = "the total time of its scatter is over";
@@ -176,15 +175,15 @@ impl<V: View> Moving<'_, V> {
         } else if matches!(state.phase, StepPhase::Retrying { due, .. } if due <= now) {
             self.make_ready(&key, state)?;
         } else if matches!(state.phase, StepPhase::Ready { .. } | StepPhase::Queued { .. })
-            && self.queue_time_is_over(&key, &state)
+            && super::timers::queue_limit(&state, self.graph.node(key.node)).is_some_and(|at| at <= now)
         {
             let why = graph
                 .refused
                 .unwrap_or_else(|| "it did not start in time".to_owned());
             self.time_out(&key, state, &StepError::new("timeout.queue", why))?;
         } else if matches!(state.phase, StepPhase::Ready { .. }) && graph.refused.is_some() {
-            // Its slot pool had no place for it: it asks again.
-            self.dispatch.push((step.clone(), key.node));
+            // It asks again; its place in time and its attempt stay.
+            self.dispatch.push((state.step.clone(), key.node));
             self.put(&key, state)?;
         } else if matches!(state.phase, StepPhase::Running { started_at, .. }
             if graph.attempt_ms.is_some_and(|limit| started_at.plus(limit) <= now))
@@ -237,11 +236,6 @@ impl<V: View> Moving<'_, V> {
             (StepPhase::Waiting { since, .. }, Some(patience)) => since.plus(patience.0) <= self.now,
             _ => false,
         }
-    }
-
-    fn queue_time_is_over(&self, key: &Key, state: &StepState) -> bool {
-        let over = super::timers::queue_over(state, self.graph.node(key.node));
-        over.is_some_and(|over| over <= self.now)
     }
 
     /// The total time of a scatter is over: what runs in its branches is stopped, all else in them is cancelled, and it fails
