@@ -93,7 +93,7 @@ fn a_timer_that_passes_while_its_run_is_held_is_not_looked_at_again_and_again() 
     rig.end_steps(&[(claimed[0].clone(), broken())], 0);
     rig.tell_run(run, pause());
     rig.fold_graph(run, &nothing(), 0);
-    rig.clock().advance(std::time::Duration::from_secs(1));
+    rig.clock().advance(1_000);
     assert_eq!(rig.timers_due(run).timers.len(), 1);
     rig.fold_graph(run, &rig.timers_due(run), 1);
     assert_eq!(rig.timers_due(run).timers, [], "it waits for people now");
@@ -220,7 +220,7 @@ fn w5_parallel_failures_have_twelve_attempts() {
             for group in ends.chunks(1 + turn % 3) {
                 rig.end_steps(group, 0);
             }
-            rig.clock().advance(std::time::Duration::from_secs(1));
+            rig.clock().advance(1_000);
             claimed = rig.fold_graph_if(run, &rig.timers_due(run), 4);
         }
         assert_eq!(rig.run_word(run), "failed");
@@ -367,7 +367,7 @@ fn replayed_facts_give_the_rows_that_are_stored() {
         if rig.run_word(run) != "running" {
             break;
         }
-        rig.clock().advance(std::time::Duration::from_millis(300));
+        rig.clock().advance(300);
         let mut posted = rig.timers_due(run);
         // Some fail, some come together, some wait for the next turn.
         let count = claimed.len().min(turn % 3);
