@@ -15,6 +15,7 @@ use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
+use super::graph_rows::StoredFact;
 use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
@@ -417,6 +418,15 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     every(tx, &all::STEPS, |(tenant, id, step), state| {
         if let StepPhase::Running { fence, .. } = state.phase {
             running_steps.insert((tenant, id, step).encode(), fence);
+        }
+    })?;
+    // The attempt of a graph's step may have ended while its run has not folded that in yet.
+    every(tx, &all::FACTS, |(tenant, id, _), fact| {
+        if let StoredFact::AttemptEnded { step, fence, .. } = fact {
+            let key = (tenant, id, step).encode();
+            if running_steps.get(&key) == Some(&fence) {
+                running_steps.remove(&key);
+            }
         }
     })?;
     let mut held = BTreeSet::new();

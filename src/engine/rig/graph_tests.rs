@@ -200,6 +200,29 @@ fn a_run_is_cancelled_in_every_state_of_a_step() {
     }
 }
 
+#[test]
+fn a_step_that_kills_its_daemons_is_listed_once_and_fails_its_run() {
+    for step in [retrying("a", 3), pooled("a")] {
+        let rig = Rig::new(&[slot_pool("p", 1)], &[]);
+        rig.publish_graph(
+            &json!({"family_slug": "w", "steps": [step, command("b")], "edges": [edge("a", "b")]}),
+        );
+        let (run, _) = rig.begin_graph("w", json!({}), 0);
+        for death in 1..=5 {
+            let claimed = rig.claim();
+            assert_eq!(claimed.number, 1, "death {death} costs no attempt");
+            rig.settle(&claimed, reason::DAEMON_DIED, true);
+            // Whoever looks now, before the run has heard of it, finds nothing wrong.
+            rig.assert_clean();
+        }
+        rig.fold_graph(run, &nothing(), 1);
+        assert_eq!((rig.step_word(run, "a"), rig.run_word(run)), ("failed", "failed"));
+        let listed = rig.read(|tx| tx.scan(&all::POISONED_RUNS, &(TENANT,), None, usize::MAX));
+        assert_eq!(listed.len(), 1);
+        assert_eq!(rig.look().claims, 0);
+    }
+}
+
 /// Field case W5: each of four parallel steps that fail has its own attempts and no others.
 #[test]
 fn w5_parallel_failures_have_twelve_attempts() {

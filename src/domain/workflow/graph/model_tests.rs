@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::build::Graph;
@@ -598,6 +600,65 @@ fn pick(among: &[StepRef], which: u16) -> Option<StepRef> {
     Some(among[place].clone())
 }
 
+fn timeout() -> impl Strategy<Value = Option<u64>> {
+    proptest::option::weighted(0.2, 3..20u64)
+}
+
+/// What is compared with the model is worth it: the random runs meet everything that a step and a run can be.
+#[test]
+fn random_runs_meet_every_state() {
+    let mut runner = TestRunner::deterministic();
+    let mut met: BTreeSet<String> = BTreeSet::new();
+    for _ in 0..150 {
+        let tree = (plan(1..9, 2), tries(), timeout()).new_tree(&mut runner).unwrap();
+        let (plan, tries, timeout) = tree.current();
+        let mut trial = Trial::new(&plan, timeout);
+        for one in &tries {
+            trial.happen(*one);
+            met.insert(format!("run {}", trial.rows.run.state.word()));
+            for step in trial.rows.steps.values() {
+                let is_held = matches!(step.phase, StepPhase::Held { .. });
+                met.insert(if is_held {
+                    "held".to_owned()
+                } else {
+                    step.phase.word().to_owned()
+                });
+                if step.graph.as_ref().is_some_and(|graph| graph.over.is_some()) {
+                    met.insert(format!("over {}", kind_word(&trial, step)));
+                }
+            }
+        }
+        trial.drain();
+    }
+    let steps =
+        "ready held queued running waiting retrying succeeded failed skipped cancelled upstream_failed";
+    let runs = [
+        "running",
+        "paused",
+        "succeeded",
+        "failed",
+        "cancelled",
+        "timed_out",
+    ];
+    let runs = runs.iter().map(|word| format!("run {word}"));
+    let over = [
+        "over STEP_TYPE_SCATTER".to_owned(),
+        "over STEP_TYPE_COMMAND".to_owned(),
+    ];
+    let wanted: BTreeSet<String> = steps
+        .split(' ')
+        .map(str::to_owned)
+        .chain(runs)
+        .chain(over)
+        .collect();
+    let missing: Vec<&String> = wanted.difference(&met).collect();
+    assert!(missing.is_empty(), "never met: {missing:?}");
+}
+
+fn kind_word(trial: &Trial<'_>, step: &StepState) -> &'static str {
+    trial.node_of(&step.step).word()
+}
+
 fn cases() -> u32 {
     let given = std::env::var("DUCTOR_MODEL_CASES").ok();
     given.and_then(|given| given.parse().ok()).unwrap_or(300)
@@ -607,7 +668,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
-    fn a_run_is_what_the_model_says(plan in plan(1..9, 2), tries in tries(), timeout in proptest::option::weighted(0.2, 3..20u64)) {
+    fn a_run_is_what_the_model_says(plan in plan(1..9, 2), tries in tries(), timeout in timeout()) {
         let mut trial = Trial::new(&plan, timeout);
         for one in &tries {
             trial.happen(*one);
