@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::model_plan::{Does, Joins, Plan, Step, Tri, When, name};
+use super::model_plan::{Does, Plan, Step, name};
 use super::tick::{AttemptEnd, Fact, Taken};
 use crate::words::ids::RunId;
 
 /// One execution of a step: the branches around it (scatter and item), and its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct At {
-    path: Vec<(usize, u32)>,
-    step: usize,
+    pub(super) path: Vec<(usize, u32)>,
+    pub(super) step: usize,
 }
 
 impl At {
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let mut prefix = String::new();
         let mut branches = String::new();
         for (scatter, branch) in &self.path {
@@ -27,7 +27,7 @@ impl At {
         name(&prefix, self.step) + &branches
     }
 
-    fn around(&self) -> Option<(At, u32)> {
+    pub(super) fn around(&self) -> Option<(At, u32)> {
         let ((scatter, branch), path) = self.path.split_last()?;
         let at = At {
             path: path.to_vec(),
@@ -36,14 +36,14 @@ impl At {
         Some((at, *branch))
     }
 
-    fn beside(&self, step: usize) -> At {
+    pub(super) fn beside(&self, step: usize) -> At {
         At {
             path: self.path.clone(),
             step,
         }
     }
 
-    fn inside(&self, branch: u32, step: usize) -> At {
+    pub(super) fn inside(&self, branch: u32, step: usize) -> At {
         let mut path = self.path.clone();
         path.push((self.step, branch));
         At { path, step }
@@ -87,7 +87,7 @@ impl Is {
         }
     }
 
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         matches!(
             self,
             Is::Succeeded | Is::Failed | Is::Skipped | Is::Cancelled | Is::Upstream
@@ -104,11 +104,11 @@ pub(super) struct One {
     /// The code of its error; `?` where an expression failed.
     pub(super) error: Option<String>,
     /// Since when it is what it is.
-    since: i64,
-    queued_since: i64,
-    total_at: Option<i64>,
-    first_poke: Option<i64>,
-    over: bool,
+    pub(super) since: i64,
+    pub(super) queued_since: i64,
+    pub(super) total_at: Option<i64>,
+    pub(super) first_poke: Option<i64>,
+    pub(super) over: bool,
 }
 
 /// Something that happened.
@@ -130,16 +130,16 @@ pub(super) enum Happened {
 /// The run, worked out.
 #[derive(Debug)]
 pub(super) struct Model<'p> {
-    plan: &'p Plan,
-    deadline: Option<i64>,
-    now: i64,
+    pub(super) plan: &'p Plan,
+    pub(super) deadline: Option<i64>,
+    pub(super) now: i64,
     pub(super) steps: BTreeMap<At, One>,
     pub(super) state: &'static str,
     pub(super) result: Option<Value>,
-    ending: Option<&'static str>,
-    paused: bool,
-    to_follow: VecDeque<At>,
-    counted: BTreeSet<(At, u32)>,
+    pub(super) ending: Option<&'static str>,
+    pub(super) paused: bool,
+    pub(super) to_follow: VecDeque<At>,
+    pub(super) counted: BTreeSet<(At, u32)>,
     pub(super) children: u8,
     /// What became ready with the last fact.
     pub(super) ready: BTreeSet<String>,
@@ -190,7 +190,7 @@ impl Model<'_> {
         !matches!(self.state, "pending" | "running" | "paused")
     }
 
-    fn scope(&self, path: &[(usize, u32)]) -> &Plan {
+    pub(super) fn scope(&self, path: &[(usize, u32)]) -> &Plan {
         let mut plan = self.plan;
         for (scatter, _) in path {
             if let Does::Scatter { body, .. } = &plan.steps[*scatter].does {
@@ -200,7 +200,7 @@ impl Model<'_> {
         plan
     }
 
-    fn step(&self, at: &At) -> Step {
+    pub(super) fn step(&self, at: &At) -> Step {
         self.scope(&at.path).steps[at.step].clone()
     }
 
@@ -208,15 +208,15 @@ impl Model<'_> {
         self.steps.keys().find(|at| at.name() == wanted).cloned()
     }
 
-    fn one(&mut self, at: &At) -> &mut One {
+    pub(super) fn one(&mut self, at: &At) -> &mut One {
         self.steps.get_mut(at).unwrap()
     }
 
-    fn is(&self, at: &At) -> Option<Is> {
+    pub(super) fn is(&self, at: &At) -> Option<Is> {
         self.steps.get(at).map(|one| one.is.clone())
     }
 
-    fn open(&self) -> Vec<At> {
+    pub(super) fn open(&self) -> Vec<At> {
         let open = self.steps.iter().filter(|(_, one)| !one.is.has_ended());
         open.map(|(at, _)| at.clone()).collect()
     }
@@ -361,107 +361,13 @@ impl Model<'_> {
         "yes"
     }
 
-    fn begin_roots(&mut self, path: &[(usize, u32)]) {
-        let plan = self.scope(path);
-        let is_root = |step: &usize| plan.edges.iter().all(|edge| edge.1 != *step);
-        let roots: Vec<usize> = (0..plan.steps.len()).filter(is_root).collect();
-        for step in roots {
-            self.reach(&At {
-                path: path.to_vec(),
-                step,
-            });
-        }
-    }
-
-    /// A scatter around it has no time left.
-    fn around_is_over(&self, at: &At) -> bool {
-        let mut inner = at.clone();
-        while let Some((scatter, _)) = inner.around() {
-            let one = &self.steps[&scatter];
-            if one.over || one.is.has_ended() {
-                return true;
-            }
-            inner = scatter;
-        }
-        false
-    }
-
-    fn new_one(&mut self, at: &At, total: Option<u64>) {
-        let now = self.now;
-        let one = One {
-            is: Is::Held,
-            attempt: 1,
-            output: None,
-            error: None,
-            since: now,
-            queued_since: now,
-            total_at: total.map(|total| now + ms(total)),
-            first_poke: None,
-            over: false,
-        };
-        self.steps.insert(at.clone(), one);
-    }
-
-    fn reach(&mut self, at: &At) {
-        let step = self.step(at);
-        self.new_one(at, step.total);
-        if self.around_is_over(at) {
-            return self.end(at, Is::Cancelled);
-        }
-        match step.when {
-            None | Some(Tri::True) => {}
-            Some(Tri::False) => return self.end(at, Is::Skipped),
-            Some(Tri::Fault) => return self.fail(at, "?"),
-        }
-        match step.does {
-            Does::Task | Does::Command | Does::Sensor => self.make_ready(at),
-            Does::Number(number) => self.succeed(at, Some(json!({"v": number}))),
-            Does::Fault | Does::Succeed(false) => self.fail(at, "?"),
-            Does::Succeed(true) => self.succeed(at, Some(json!(42))),
-            Does::Fail => self.fail(at, "stop"),
-            Does::Switch { cases, default } => {
-                let chosen = { cases.iter() }.find(|case| case.0).map(|case| case.1);
-                match chosen.or(default) {
-                    Some(target) => {
-                        let chosen = at.beside(target).name();
-                        let chosen = chosen.split('#').next().unwrap_or_default().to_owned();
-                        self.succeed(at, Some(json!(chosen)));
-                    }
-                    None => self.fail(at, "switch.no_case"),
-                }
-            }
-            Does::Wait(0) => self.succeed(at, Some(json!("due"))),
-            Does::Wait(limit) => self.become_now(at, Is::Timer(self.now + ms(limit))),
-            Does::Checkpoint(_) => self.become_now(at, Is::Checkpoint),
-            Does::Approval { .. } => self.become_now(at, Is::Approval),
-            Does::Child { waits } => {
-                self.children += 1;
-                if waits {
-                    self.become_now(at, Is::Child(RunId([self.children; 16])));
-                } else {
-                    self.succeed(at, Some(json!("child")));
-                }
-            }
-            Does::Gather(from) => {
-                let output = self.gathered(&at.beside(from));
-                self.succeed(at, Some(output));
-            }
-            Does::Scatter { items: None, .. } => self.fail(at, "?"),
-            Does::Scatter { items: Some(0), .. } => self.succeed(at, Some(json!(0))),
-            Does::Scatter { .. } => {
-                self.become_now(at, Is::Branches);
-                self.begin_branches(at);
-            }
-        }
-    }
-
-    fn become_now(&mut self, at: &At, is: Is) {
+    pub(super) fn become_now(&mut self, at: &At, is: Is) {
         let now = self.now;
         let one = self.one(at);
         (one.is, one.since) = (is, now);
     }
 
-    fn make_ready(&mut self, at: &At) {
+    pub(super) fn make_ready(&mut self, at: &At) {
         let (now, paused) = (self.now, self.paused);
         let one = self.one(at);
         one.queued_since = now;
@@ -471,232 +377,21 @@ impl Model<'_> {
         }
     }
 
-    fn gathered(&self, scatter: &At) -> Value {
-        let Does::Scatter { items, body, .. } = self.step(scatter).does else {
-            unreachable!("a gather has its scatter")
-        };
-        // What was skipped, or failed before it had a list, has no branches.
-        let has_list = self.steps.get(scatter).is_some_and(|one| one.is != Is::Skipped);
-        let began = self.steps.keys().any(|at| {
-            at.path.starts_with(&scatter.path) && at.around().is_some_and(|around| around.0 == *scatter)
-        });
-        let items = items.filter(|_| has_list && began).unwrap_or(0);
-        let (mut results, mut failed) = (Vec::new(), Vec::new());
-        for branch in 0..items {
-            let last = self.steps.get(&scatter.inside(branch, body.steps.len() - 1));
-            match last.filter(|one| one.is == Is::Succeeded) {
-                Some(one) => results.push(one.output.clone().unwrap_or_default()),
-                None => {
-                    let ones = (0..body.steps.len())
-                        .filter_map(|step| self.steps.get(&scatter.inside(branch, step)));
-                    let has_error = ones.into_iter().any(|one| one.error.is_some());
-                    failed.push(json!([branch, has_error]));
-                }
-            }
-        }
-        json!({"results": results, "failed": failed})
-    }
-
-    fn begun(&self, scatter: &At) -> u32 {
-        let inside = { self.steps.keys() }
-            .filter_map(At::around)
-            .filter(|(around, _)| around == scatter);
-        inside.map(|(_, branch)| branch + 1).max().unwrap_or(0)
-    }
-
-    fn begin_branches(&mut self, scatter: &At) {
-        let Does::Scatter { items, parallel, .. } = self.step(scatter).does else {
-            return;
-        };
-        if self.one(scatter).over {
-            return;
-        }
-        let begun = self.begun(scatter);
-        let ended = u32::try_from(self.counted.iter().filter(|(at, _)| at == scatter).count()).unwrap();
-        let room = parallel.unwrap_or(u32::MAX).saturating_sub(begun - ended);
-        let to = items.unwrap_or(0).min(begun.saturating_add(room));
-        for branch in begun..to {
-            let mut path = scatter.path.clone();
-            path.push((scatter.step, branch));
-            self.begin_roots(&path);
-        }
-    }
-
-    fn end(&mut self, at: &At, is: Is) {
+    pub(super) fn end(&mut self, at: &At, is: Is) {
         self.become_now(at, is);
         self.to_follow.push_back(at.clone());
     }
 
-    fn succeed(&mut self, at: &At, output: Option<Value>) {
+    pub(super) fn succeed(&mut self, at: &At, output: Option<Value>) {
         if output.is_some() {
             self.one(at).output = output;
         }
         self.end(at, Is::Succeeded);
     }
 
-    fn fail(&mut self, at: &At, code: &str) {
+    pub(super) fn fail(&mut self, at: &At, code: &str) {
         self.one(at).error = Some(code.to_owned());
         self.end(at, Is::Failed);
-    }
-
-    /// True when the run, or a branch, is the worse for it.
-    fn spoils(&self, at: &At) -> bool {
-        match self.is(at) {
-            Some(Is::Failed) => !self.step(at).goes_on,
-            Some(Is::Upstream | Is::Cancelled) => true,
-            _ => false,
-        }
-    }
-
-    fn settle(&mut self) {
-        while let Some(at) = (!self.paused).then(|| self.to_follow.pop_front()).flatten() {
-            if self.ending.is_none() {
-                self.follow(&at);
-            }
-        }
-        if self.ending.is_some() {
-            self.to_follow.clear();
-        }
-    }
-
-    fn follow(&mut self, at: &At) {
-        match (self.step(at).does, self.is(at)) {
-            (Does::Succeed(_), Some(Is::Succeeded)) => {
-                self.result = self.one(at).output.clone();
-                return self.end_early("succeeded");
-            }
-            (Does::Fail, Some(Is::Failed)) => return self.end_early("failed"),
-            _ => {}
-        }
-        let edges = self.scope(&at.path).edges.clone();
-        for (_, target, _) in edges.iter().filter(|edge| edge.0 == at.step) {
-            let target = at.beside(*target);
-            if self.steps.contains_key(&target) {
-                continue;
-            }
-            match self.join(&target, &edges) {
-                None => {}
-                Some("run") => self.reach(&target),
-                Some(verdict) => {
-                    self.new_one(&target, None);
-                    match verdict {
-                        "skip" => self.end(&target, Is::Skipped),
-                        "upstream" => self.end(&target, Is::Upstream),
-                        _ => self.fail(&target, "?"),
-                    }
-                }
-            }
-        }
-        self.count(at);
-    }
-
-    /// What the incoming edges say together; `None`: not yet.
-    fn join(&self, target: &At, edges: &[(usize, usize, When)]) -> Option<&'static str> {
-        let mut says = Vec::new();
-        for (from, _, when) in edges.iter().filter(|edge| edge.1 == target.step) {
-            let said = self.edge(&target.beside(*from), target, *when);
-            if said == "fault" {
-                return Some("fault");
-            }
-            says.push(said);
-        }
-        let (taken, waits) = (says.contains(&"taken"), says.contains(&"not yet"));
-        let failed = says.contains(&"failed");
-        let join = self.step(target).join;
-        if join == Joins::AnySuccess && taken {
-            return Some("run");
-        }
-        if waits {
-            return None;
-        }
-        let runs = match join {
-            Joins::AllSuccess => says.iter().all(|said| *said == "taken"),
-            Joins::AllDone => true,
-            Joins::AnySuccess => false,
-            Joins::NoneFailed => taken && !failed,
-        };
-        Some(match (runs, failed) {
-            (true, _) => "run",
-            (false, true) => "upstream",
-            (false, false) => "skip",
-        })
-    }
-
-    fn edge(&self, from: &At, to: &At, when: When) -> &'static str {
-        let Some(is) = self.is(from).filter(Is::has_ended) else {
-            return "not yet";
-        };
-        let good = is == Is::Succeeded || (is == Is::Failed && self.step(from).goes_on);
-        if let (true, Does::Switch { cases, default }) = (good, self.step(from).does) {
-            let is_choice = cases.iter().any(|case| case.1 == to.step) || default == Some(to.step);
-            let name = to.name();
-            let own = name.split('#').next();
-            let chosen = self.steps[from].output.as_ref().and_then(Value::as_str);
-            if is_choice && own != chosen {
-                return "not taken";
-            }
-        }
-        let bad = matches!(is, Is::Failed | Is::Upstream | Is::Cancelled);
-        match when {
-            When::Always | When::Condition(Tri::True) | When::Success if good => "taken",
-            When::Always => "taken",
-            When::Failure => {
-                if is == Is::Failed {
-                    "taken"
-                } else {
-                    "not taken"
-                }
-            }
-            When::Condition(Tri::Fault) if good => "fault",
-            When::Condition(Tri::False) if good => "not taken",
-            When::Success | When::Condition(_) if bad => "failed",
-            When::Success | When::Condition(_) => "not taken",
-        }
-    }
-
-    /// A branch has ended when all its steps have, a scatter when all its branches have.
-    fn count(&mut self, at: &At) {
-        let Some((scatter, branch)) = at.around() else {
-            return;
-        };
-        let Does::Scatter {
-            items,
-            tolerated,
-            body,
-            ..
-        } = self.step(&scatter).does
-        else {
-            return;
-        };
-        let ends = |at: At| self.is(&at).is_some_and(|is| is.has_ended());
-        if !(0..body.steps.len()).all(|step| ends(scatter.inside(branch, step))) {
-            return;
-        }
-        if !self.counted.insert((scatter.clone(), branch)) || self.is(&scatter) != Some(Is::Branches) {
-            return;
-        }
-        let counted: Vec<u32> = self
-            .counted
-            .iter()
-            .filter(|(at, _)| *at == scatter)
-            .map(|(_, branch)| *branch)
-            .collect();
-        let over = self.one(&scatter).over;
-        let total = items.unwrap_or(0);
-        let wanted = if over { self.begun(&scatter) } else { total };
-        if counted.len() < wanted as usize {
-            return self.begin_branches(&scatter);
-        }
-        let spoilt =
-            |branch: &&u32| (0..body.steps.len()).any(|step| self.spoils(&scatter.inside(**branch, step)));
-        let failed = counted.iter().filter(spoilt).count();
-        if over {
-            self.fail(&scatter, "timeout.total");
-        } else if failed > tolerated as usize {
-            self.fail(&scatter, "scatter.failed");
-        } else {
-            self.succeed(&scatter, Some(json!(total)));
-        }
     }
 
     fn attempt(&mut self, step: &str, fence: u64, end: &AttemptEnd) -> &'static str {
@@ -785,29 +480,7 @@ impl Model<'_> {
         }
     }
 
-    fn end_branches(&mut self, scatter: &At) {
-        self.one(scatter).over = true;
-        self.one(scatter).total_at = None;
-        let mut path = scatter.path.clone();
-        path.push((scatter.step, 0));
-        let depth = scatter.path.len();
-        for at in self.open() {
-            let is_inside = at.path.len() > depth
-                && at.path[..depth] == scatter.path[..]
-                && at.path[depth].0 == scatter.step;
-            match self.is(&at) {
-                Some(Is::Running(_)) => {}
-                Some(Is::Branches) if is_inside => {
-                    self.one(&at).over = true;
-                    self.one(&at).total_at = None;
-                }
-                _ if is_inside => self.end(&at, Is::Cancelled),
-                _ => {}
-            }
-        }
-    }
-
-    fn end_early(&mut self, how: &'static str) {
+    pub(super) fn end_early(&mut self, how: &'static str) {
         self.ending = Some(how);
         for at in self.open() {
             if !matches!(self.one(&at).is, Is::Running(_)) {
@@ -816,44 +489,8 @@ impl Model<'_> {
         }
         self.ready.clear();
     }
-
-    fn finish(&mut self) {
-        if self.has_ended() {
-            return;
-        }
-        if let Some(how) = self.ending {
-            if self.open().is_empty() {
-                self.state = how;
-            }
-            return;
-        }
-        let top: Vec<At> = (0..self.plan.steps.len())
-            .map(|step| At {
-                path: Vec::new(),
-                step,
-            })
-            .collect();
-        if !top.iter().all(|at| self.is(at).is_some_and(|is| is.has_ended())) {
-            return;
-        }
-        if top.iter().any(|at| self.spoils(at)) {
-            self.state = "failed";
-            return;
-        }
-        self.state = "succeeded";
-        let last = top
-            .iter()
-            .filter(|at| self.plan.edges.iter().all(|edge| edge.0 != at.step));
-        let outputs: BTreeMap<String, Value> = last
-            .map(|at| (at.name(), self.steps[at].output.clone().unwrap_or_default()))
-            .collect();
-        self.result = Some(match outputs.len() {
-            1 => outputs.into_values().next().unwrap_or_default(),
-            _ => json!(outputs),
-        });
-    }
 }
 
-fn ms(seconds: u64) -> i64 {
+pub(super) fn ms(seconds: u64) -> i64 {
     i64::try_from(seconds).unwrap() * 1_000
 }
