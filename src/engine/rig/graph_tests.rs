@@ -324,7 +324,7 @@ impl View for &Replayed {
 
 enum Noted {
     Facts(Vec<Fact>),
-    Claim(Claimed),
+    Claim(Box<Claimed>),
 }
 
 impl Replayed {
@@ -384,7 +384,7 @@ fn replayed_facts_give_the_rows_that_are_stored() {
     log.extend(
         claimed
             .iter()
-            .map(|claimed| (begin, Noted::Claim(claimed.clone()))),
+            .map(|claimed| (begin, Noted::Claim(Box::new(claimed.clone())))),
     );
     for turn in 0..200usize {
         if rig.run_word(run) != "running" {
@@ -419,7 +419,7 @@ fn replayed_facts_give_the_rows_that_are_stored() {
             stepped
                 .claimed
                 .iter()
-                .map(|claimed| (now, Noted::Claim(claimed.clone()))),
+                .map(|claimed| (now, Noted::Claim(Box::new(claimed.clone())))),
         );
         claimed.extend(stepped.claimed);
     }
