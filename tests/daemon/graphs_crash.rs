@@ -2,6 +2,7 @@
 //! a thousand steps.
 
 use std::collections::BTreeSet;
+use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,12 +18,13 @@ impl Dice {
         let given = std::env::var("DUCTOR_SEED")
             .ok()
             .and_then(|seed| seed.parse().ok());
-        let clock = || {
-            std::time::UNIX_EPOCH
-                .elapsed()
-                .map_or(7, |since| since.as_nanos() as u64)
+        // Another one in each run.
+        let fresh = || {
+            let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+            hasher.write_u32(std::process::id());
+            hasher.finish()
         };
-        let seed = given.unwrap_or_else(clock);
+        let seed = given.unwrap_or_else(fresh);
         println!("DUCTOR_SEED={seed}");
         Dice(seed | 1)
     }
