@@ -90,7 +90,7 @@ fn show_findings(findings: &[String], show: &Show) -> Result<(), Failure> {
 
 fn document(verified: &Verified, file: &std::path::Path) -> serde_json::Value {
     json!({"path": file.display().to_string(), "bytes": verified.bytes, "blake3": verified.blake3,
-        "format": verified.format, "rows": verified.checked.rows, "clean": verified.checked.findings.is_empty(),
+        "format": verified.format, "rows": verified.checked.rows, "payloads": verified.blobs, "clean": verified.checked.findings.is_empty(),
         "findings": verified.checked.findings})
 }
 
@@ -100,12 +100,14 @@ fn lines(verified: &Verified, file: &std::path::Path) -> Vec<(&'static str, Stri
         0 => "clean".to_owned(),
         many => counted(many, "fault"),
     };
+    let mut size = format!("{}, {}", bytes(verified.bytes), counted(rows, "row"));
+    if verified.blobs > 0 {
+        let blobs = usize::try_from(verified.blobs).unwrap_or(usize::MAX);
+        size.push_str(&format!(", {}", counted(blobs, "large payload")));
+    }
     vec![
         ("path", file.display().to_string()),
-        (
-            "size",
-            format!("{}, {}", bytes(verified.bytes), counted(rows, "row")),
-        ),
+        ("size", size),
         ("blake3", verified.blake3.clone()),
         ("format", verified.format.to_string()),
         ("check", found),

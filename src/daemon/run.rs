@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reload::Reloader;
 use crate::engine::blocked::BlockedHeads;
+use crate::engine::coordinator::Coordinator;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::effects::Courier;
@@ -63,6 +64,7 @@ impl Loops {
         let retention = Retention::new(engine.clone(), reloader.follow_keep());
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
+        tasks.spawn(Coordinator::new(engine.clone()).run());
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {

@@ -9,7 +9,9 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
 use super::changes::drift::Drift;
+use super::graphs::GraphShelf;
 use super::live::LiveTable;
+use super::mailbox::Mailboxes;
 use super::metrics::Metrics;
 use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;
@@ -58,6 +60,10 @@ pub struct Engine {
     pub peers: Peers,
     /// Where the configuration of this daemon is not the one that was loaded last.
     pub drift: Drifted,
+    /// What happened to runs of graphs.
+    pub mailboxes: Mailboxes,
+    /// Compiled definitions.
+    pub graphs: GraphShelf,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -102,6 +108,8 @@ impl Engine {
             warm: WarmShims::new(parts.program),
             peers: Peers::default(),
             drift: Drifted::default(),
+            mailboxes: Mailboxes::default(),
+            graphs: GraphShelf::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }

@@ -5,28 +5,34 @@
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
 //! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
 //! (queues that wait for a dead one). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
-//! `backups` copies the store.
+//! `definitions` what they ask of workflows, `backups` copies the store.
 
 pub mod backups;
 pub mod blocked;
 pub mod book;
 pub mod bulk;
 pub mod changes;
+pub mod coordinator;
 pub mod core;
+pub mod definitions;
 pub mod desk;
 pub mod dispatch;
 pub mod effects;
 pub mod follow_ups;
+pub mod graphs;
 pub mod heartbeat;
 pub mod hunt;
 pub mod lateness;
 pub mod leases;
 pub mod live;
+pub mod mailbox;
 pub mod metrics;
 pub mod others;
 pub mod retention;
 #[cfg(test)]
 mod rig;
 pub mod runner;
+pub mod runs;
 pub mod schedules;
+mod task_marks;
 pub mod warm;

@@ -8,20 +8,24 @@ use tokio::sync::watch;
 use super::book::Book;
 use super::changes::claim::{self, Claimed, Pass, Passed};
 use super::changes::complete::{self, Holder, Recorded};
+use super::changes::graph::EndedClaim;
 use super::changes::maintain::Rules;
 use super::changes::renew::Renewal;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
 use super::metrics::{SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
+use super::task_marks;
 use super::warm::process_of;
 use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::definition::{CommandStep, Definition};
+use crate::domain::workflow::graph::kinds::StepKind;
+use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::domain::workflow::run::Run;
 use crate::store::{Abort, Tx, logs};
 use crate::words::limits;
-use crate::words::names::SlotPoolName;
+use crate::words::names::{SlotPoolName, StepRef};
 use crate::words::time::Millis;
 use crate::worker::command::{self, Ended, Plan, Stop};
 use crate::worker::process::{Shim, Usage};
@@ -55,6 +59,25 @@ impl Quick {
                 book,
                 pass,
                 slot_pool,
+            },
+        )
+    }
+
+    /// Without any: nothing is claimed.
+    pub fn nothing(engine: &Engine) -> (Vec<Shim>, Quick) {
+        let pass = Pass {
+            place: engine.place.clone(),
+            processes: Vec::new(),
+            rules: Rules { expiry_held: true },
+            leave_to: 0,
+        };
+        let book = engine.book();
+        (
+            Vec::new(),
+            Quick {
+                book,
+                pass,
+                slot_pool: None,
             },
         )
     }
@@ -170,7 +193,26 @@ impl Runner {
                 return;
             }
         };
-        let plan = self.plan(&definition);
+        let Some(step) = command_of(&definition, &self.claimed.step) else {
+            drop(shim);
+            let started_at = self.engine.now().wall;
+            let why = format!("{}: the definition has no such command", reason::LAUNCH_FAILED);
+            self.record(&failed(why), started_at).await;
+            return;
+        };
+        let run = &self.claimed.run;
+        let marks = match task_marks::marks(&self.engine, &definition, run, &self.claimed.step).await {
+            Ok(marks) => marks,
+            Err(why) => {
+                drop(shim);
+                let started_at = self.engine.now().wall;
+                let why = format!("{}: {why}", reason::LAUNCH_FAILED);
+                self.record(&failed(why), started_at).await;
+                return;
+            }
+        };
+        let mut plan = self.plan(step);
+        plan.marks.extend(marks);
         let started_at = self.engine.now().wall;
         let ended = command::execute(shim, plan, stops, sizes).await;
         for pid in &ended.stuck {
@@ -193,7 +235,7 @@ impl Runner {
         false
     }
 
-    fn plan(&self, definition: &Definition) -> Plan {
+    fn plan(&self, step: CommandStep) -> Plan {
         let run = &self.claimed.run;
         let mut marks = vec![
             ("DUCTOR_RUN_ID".to_owned(), run.id.to_string()),
@@ -208,7 +250,7 @@ impl Runner {
             self.claimed.claim.fence,
         ));
         Plan {
-            step: definition.main_step().command.clone(),
+            step,
             marks,
             log: logs::path_of(
                 &self.engine.directory.logs(),
@@ -247,6 +289,10 @@ impl Runner {
             self.put_back(why, Some(attempt)).await;
             return;
         }
+        if self.claimed.run.graph.is_some() {
+            self.tell_run(ended, attempt).await;
+            return;
+        }
         let holder = self.holder();
         let (to_write, tails) = (attempt.clone(), ended.tails.clone());
         let recorded = self
@@ -258,6 +304,50 @@ impl Runner {
             // A retry may be due soon, and a caught-up run gives way to the next one.
             self.engine.wake_follow_ups.notify_one();
         }
+    }
+
+    /// The coordinator decides what the end means for the run, and writes both in one change.
+    async fn tell_run(&self, ended: &Ended, attempt: Attempt) {
+        let definition: Option<Definition> = self.claimed.definition.read().ok();
+        let is_sensor = definition.is_some_and(|definition| is_sensor(&definition, &self.claimed.step));
+        let reason = || {
+            attempt
+                .reason
+                .clone()
+                .unwrap_or_else(|| attempt.outcome.word().to_owned())
+        };
+        let end = match attempt.outcome {
+            Outcome::Succeeded => AttemptEnd::Succeeded(None),
+            Outcome::Cancelled | Outcome::Lost => AttemptEnd::Cancelled(reason()),
+            Outcome::TimedOut => AttemptEnd::Failed(StepError::new("timeout.attempt", reason())),
+            Outcome::Failed if is_sensor => AttemptEnd::NotMet,
+            Outcome::Failed => {
+                let code = attempt.exit_code.unwrap_or_default();
+                AttemptEnd::Failed(StepError::new(format!("command.exit_{code}"), reason()))
+            }
+        };
+        let fact = Fact::Attempt {
+            step: self.claimed.step.clone(),
+            fence: self.claimed.claim.fence,
+            end,
+        };
+        let run = self.claimed.run.id;
+        let met = !matches!(
+            fact,
+            Fact::Attempt {
+                end: AttemptEnd::NotMet,
+                ..
+            }
+        );
+        let claim = EndedClaim {
+            holder: self.holder(),
+            attempt: met.then(|| attempt.clone()),
+        };
+        let told = self.engine.mailboxes.tell(run, fact, Some(claim));
+        if told.await == Ok(Taken::Stale) {
+            tracing::warn!(run_id = %run, fence = self.claimed.claim.fence, "a completion came too late: the claim has ended");
+        }
+        self.count(&attempt, &self.claimed.run, ended.usage);
     }
 
     /// After a lost lease the row has another owner already, and this changes nothing.
@@ -362,6 +452,24 @@ impl Runner {
                 .inc_by(in_seconds(held) * f64::from(entry.slots));
         }
     }
+}
+
+/// The command of a step: of a job its only one.
+fn command_of(definition: &Definition, step: &StepRef) -> Option<CommandStep> {
+    let Some(document) = &definition.graph else {
+        return definition.job_step().map(|step| step.command.clone());
+    };
+    let (name, _) = step.split_instance()?;
+    document.find(&name)?.kind.command().cloned()
+}
+
+fn is_sensor(definition: &Definition, step: &StepRef) -> bool {
+    let document = definition.graph.as_ref();
+    let name = step.split_instance().map(|(name, _)| name);
+    let found = document
+        .zip(name)
+        .and_then(|(document, name)| document.find(&name));
+    found.is_some_and(|step| matches!(step.kind, StepKind::Sensor(_)))
 }
 
 fn failed(reason: String) -> Ended {

@@ -38,9 +38,10 @@ pub(super) struct Bar {
 impl Bar {
     fn count(&mut self, state: &RunState) {
         let place = match state {
-            RunState::Pending | RunState::Running { .. } => return,
+            RunState::Pending | RunState::Running { .. } | RunState::Paused { .. } => return,
             RunState::Succeeded { .. } => &mut self.succeeded,
             RunState::Failed { reason, .. } if is_timeout(reason) => &mut self.timed_out,
+            RunState::TimedOut { .. } => &mut self.timed_out,
             RunState::Failed { .. } => &mut self.failed,
             RunState::Cancelled { .. } => &mut self.cancelled,
             RunState::Skipped { .. } => &mut self.skipped,
@@ -62,9 +63,12 @@ impl Newest {
     fn of(run: &Run) -> Option<Newest> {
         let (ended_at, failure) = match &run.state {
             RunState::Succeeded { ended_at, .. } => (*ended_at, None),
-            RunState::Failed { ended_at, reason, .. } => (*ended_at, Some(reason.clone())),
+            RunState::Failed { ended_at, reason, .. } | RunState::TimedOut { ended_at, reason, .. } => {
+                (*ended_at, Some(reason.clone()))
+            }
             RunState::Pending
             | RunState::Running { .. }
+            | RunState::Paused { .. }
             | RunState::Cancelled { .. }
             | RunState::Skipped { .. } => return None,
         };

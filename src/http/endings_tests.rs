@@ -23,6 +23,7 @@ fn job(name: &str) -> JobName {
 
 fn run_of(name: &str, created_at: Millis) -> Run {
     Run {
+        graph: None,
         id: RunId::fresh(),
         definition: job(name),
         version: 1,
@@ -38,6 +39,7 @@ fn run_of(name: &str, created_at: Millis) -> Run {
 
 fn insert(tx: &mut crate::store::Tx<'_>, run: &Run) -> Result<(), crate::store::Abort> {
     let step = StepState {
+        graph: None,
         step: StepRef::main(),
         attempt: 1,
         deaths: 0,

@@ -68,6 +68,13 @@ impl Problem {
         }
     }
 
+    /// Another sentence.
+    #[must_use]
+    pub(super) fn saying(mut self, detail: impl Into<String>) -> Problem {
+        self.detail = detail.into();
+        self
+    }
+
     /// Nothing has that name.
     pub(super) fn not_found(detail: impl Into<String>) -> Problem {
         Problem::new(StatusCode::NOT_FOUND, detail)

@@ -9,6 +9,7 @@ mod app;
 mod backups;
 mod calendar;
 mod config;
+mod dry_runs;
 mod endings;
 mod error;
 mod failing;
@@ -38,6 +39,9 @@ mod router;
 mod run_again;
 mod run_bulk;
 mod run_list;
+mod run_signals;
+mod run_start;
+mod run_values;
 mod runs;
 mod schedules;
 mod serve;
@@ -53,6 +57,8 @@ mod version;
 mod waits;
 mod week;
 mod why;
+mod workflow_versions;
+mod workflows;
 
 #[cfg(test)]
 mod backup_tests;
@@ -92,6 +98,8 @@ mod slot_tests;
 mod stream_tests;
 #[cfg(test)]
 mod system_tests;
+#[cfg(test)]
+mod workflow_tests;
 
 pub use app::App;
 pub use router::router;

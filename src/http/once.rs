@@ -169,7 +169,7 @@ pub(super) const FIELDS: [Param; 1] = [Param::query(
 )];
 
 /// The key and the expected version of a request, for a handler whose effect is one transaction.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Once {
     ticket: Option<Ticket>,
     expected: Option<Expected>,

@@ -132,6 +132,12 @@ fn describe(operation: &Operation, examples: &Value, components: &mut Components
     if !operation.fields.is_empty() {
         described["requestBody"] = request_body(&operation.fields, &examples["body"]);
     }
+    if let Some(body) = operation.body {
+        described["requestBody"] = json!({
+            "required": body.required,
+            "content": {"application/json": {"schema": (body.shape)(components), "example": examples["body"]}},
+        });
+    }
     described
 }
 
@@ -157,7 +163,7 @@ pub(super) fn refusals(operation: &Operation) -> Vec<u16> {
 fn tag(path: &str) -> &str {
     let path = path.strip_prefix("/api").unwrap_or(path);
     match path.trim_start_matches('/').split(['/', ':']).next() {
-        Some(noun @ ("jobs" | "pools" | "runs" | "schedules")) => noun,
+        Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows")) => noun,
         Some(_) | None => "daemon",
     }
 }
@@ -178,6 +184,8 @@ fn path_parameter(name: &str) -> Value {
         "node" => "The name of a daemon.",
         "step" => "The name of a step; `main` for a job.",
         "attempt" => "The number of an attempt, from 1.",
+        "family_slug" => "The name of a workflow.",
+        "version" => "The number of a version, from 1.",
         _ => "",
     };
     json!({"name": name, "in": "path", "required": true, "description": about, "schema": {"type": "string"}})
@@ -197,6 +205,7 @@ fn schema_of(kind: Kind) -> Value {
     match kind {
         Kind::Text => json!({"type": "string"}),
         Kind::Zone => json!({"type": "string", "examples": ["Europe/London"]}),
+        Kind::Version => json!({"type": "string", "examples": ["3", "draft"]}),
         Kind::Integer => json!({"type": "integer"}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Instant => json!({"type": "string", "format": "date-time"}),
@@ -205,6 +214,7 @@ fn schema_of(kind: Kind) -> Value {
         Kind::Matching => {
             json!({"oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": true}]})
         }
+        Kind::Any => json!({}),
         Kind::OneOf(words) => json!({"type": "string", "enum": words}),
     }
 }

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, get, post, put};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -29,6 +29,13 @@ pub(super) struct Success {
     pub(super) shape: Shape,
 }
 
+/// A body that is a document of its own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Body {
+    pub(super) shape: Shape,
+    pub(super) required: bool,
+}
+
 /// What there is to say about a route.
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
@@ -41,6 +48,8 @@ pub(super) struct Operation {
     pub(super) summary: &'static str,
     pub(super) query: Vec<Param>,
     pub(super) fields: Vec<Param>,
+    /// The whole body, where it is a document of its own.
+    pub(super) body: Option<Body>,
     pub(super) successes: Vec<Success>,
     /// The thing has a version: `ETag` on reads, `If-Match` on changes.
     pub(super) versioned: bool,
@@ -59,6 +68,7 @@ impl Operation {
             summary,
             query: Vec::new(),
             fields: Vec::new(),
+            body: None,
             successes: Vec::new(),
             versioned: false,
             refusals: Vec::new(),
@@ -76,6 +86,13 @@ impl Operation {
     #[must_use]
     pub(super) fn fields(mut self, params: &[Param]) -> Operation {
         self.fields.extend_from_slice(params);
+        self
+    }
+
+    /// The body is a document of its own, not fields.
+    #[must_use]
+    pub(super) fn takes(mut self, shape: Shape, required: bool) -> Operation {
+        self.body = Some(Body { shape, required });
         self
     }
 
@@ -156,6 +173,16 @@ impl Page {
         T: 'static,
     {
         self.add("post", post(handler), path, operation)
+    }
+
+    /// Adds a route that puts something in the place of another.
+    #[must_use]
+    pub(super) fn put<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.add("put", put(handler), path, operation)
     }
 
     fn add(

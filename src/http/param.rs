@@ -9,12 +9,16 @@ pub(super) enum Kind {
     Integer,
     /// `true` or `false`.
     Flag,
+    /// Any JSON.
+    Any,
     /// The name of a time zone.
     Zone,
     /// An RFC 3339 instant.
     Instant,
     /// An RFC 3339 instant, or a length of time before now.
     Moment,
+    /// The number of a version, or `draft`.
+    Version,
     /// Terms like `state:failed since:1h`.
     Filter,
     /// The same, or an object of filters.

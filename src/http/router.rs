@@ -15,9 +15,10 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, config, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes,
-    once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, runs, schedules, slots,
-    start, status, store_check, stream, tail, timeline, week, why,
+    backups, config, dry_runs, fires, front, health, job_detail, job_list, jobs, log_search, logs, metrics,
+    nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_signals,
+    run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week,
+    why, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -35,7 +36,13 @@ macro_rules! routes {
 /// The page.
 pub(super) fn page() -> Page {
     let mut page = Page::new();
-    for add in [jobs_and_schedules, slot_pools_and_runs, the_daemon] {
+    for add in [
+        jobs_and_schedules,
+        slot_pools_and_runs,
+        definitions,
+        graphs,
+        the_daemon,
+    ] {
         page = add(page);
     }
     page
@@ -108,8 +115,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
-        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now.",
-            fields(&once::FIELDS), shows(data::<run_again::RetriedRun>), versioned();
+        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now; tries the ended run of a workflow again.",
+            fields(&run_again::RETRY), shows(data::<run_again::RetriedRun>), creates(data::<run_start::StartedRun>), versioned();
         post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
             fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
@@ -118,6 +125,68 @@ fn slot_pools_and_runs(page: Page) -> Page {
             query(&tail::QUERY), sends("text/event-stream"), refuses(&[429]);
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/search", log_search::search, searchLog, "run:read",
             "Where a text stands in a log.", query(&log_search::QUERY), shows(data::<log_search::LogSearch>);
+    }
+}
+
+#[rustfmt::skip]
+fn graphs(page: Page) -> Page {
+    routes! { page;
+        post "/api/workflows/{family_slug}/runs", run_start::start, startRun, "run:write", "Begins a run of a workflow.",
+            fields(&run_start::FIELDS), creates(data::<run_start::StartedRun>);
+        get "/api/runs/{run}/steps/{step}", run_values::step, showStep, "run:read", "One step of a run, with what it has made.",
+            shows(data::<run_values::StepDetail>);
+        get "/api/runs/{run}/values", run_values::values, showValues, "run:read", "The input and the output of a run.",
+            shows(data::<run_values::RunValues>);
+        get "/api/runs/{run}/history", run_values::history, showHistory, "run:read", "What happened to a run, oldest first.",
+            query(&run_values::HISTORY_QUERY), shows(page_of::<run_values::HistoryView>);
+        post "/api/runs/{run}:pause", run_signals::pause, pauseRun, "run:write", "Holds a run: what runs goes on, nothing else begins.",
+            fields(&run_signals::PAUSE), accepts(data::<run_signals::Told>);
+        post "/api/runs/{run}:resume", run_signals::resume, resumeRun, "run:write", "Lets a held run go on.",
+            accepts(data::<run_signals::Told>);
+        get "/api/checkpoints", run_signals::list, listCheckpoints, "approval:read", "Steps that wait for somebody, by run.",
+            shows(page_of::<run_signals::CheckpointView>);
+        post "/api/checkpoints/{checkpoint}:approve", run_signals::approve, approveCheckpoint, "approval:write", "Approves a step.",
+            fields(&run_signals::DECIDE), accepts(data::<run_signals::Told>);
+        post "/api/checkpoints/{checkpoint}:reject", run_signals::reject, rejectCheckpoint, "approval:write", "Rejects a step.",
+            fields(&run_signals::DECIDE), accepts(data::<run_signals::Told>);
+        post "/api/checkpoints/{checkpoint}:resume", run_signals::answer, resumeCheckpoint, "approval:write", "Resumes a step with a value.",
+            fields(&run_signals::RESUME), accepts(data::<run_signals::Told>);
+    }
+}
+
+#[rustfmt::skip]
+fn definitions(page: Page) -> Page {
+    routes! { page;
+        get "/api/workflows", workflows::list, listWorkflows, "workflow:read", "Workflows by pages, by name.",
+            query(&PARAMS), shows(page_of::<workflows::WorkflowView>);
+        post "/api/workflows", workflows::create, createWorkflow, "workflow:write", "Saves the first draft of a workflow.",
+            takes(any_object, true), creates(data::<workflows::SavedWorkflow>);
+        post "/api/workflows:validate", workflows::validate_posted, validateDocument, "workflow:read",
+            "Says all that is wrong with a document; nothing is kept.", takes(any_object, true), shows(data::<workflows::Validity>);
+        get "/api/workflows/{family_slug}", workflows::show, showWorkflow, "workflow:read", "One workflow with its draft or newest version.",
+            shows(data::<workflows::WorkflowDetail>), versioned();
+        put "/api/workflows/{family_slug}", workflows::put, putWorkflow, "workflow:write", "Saves the draft of a workflow.",
+            takes(any_object, true), shows(data::<workflows::SavedWorkflow>), creates(data::<workflows::SavedWorkflow>), versioned();
+        post "/api/workflows/{family_slug}:validate", workflows::validate, validateWorkflow, "workflow:read",
+            "Says all that is wrong with a draft, or with the document that is sent.",
+            takes(any_object, false), shows(data::<workflows::Validity>);
+        post "/api/workflows/{family_slug}:publish", workflows::publish, publishWorkflow, "workflow:write",
+            "Freezes the draft into the next version; the same content again is the same version.",
+            fields(&once::FIELDS), shows(data::<workflows::PublishedVersion>), versioned();
+        post "/api/workflows/{family_slug}:deprecate", workflow_versions::deprecate, deprecateWorkflow, "workflow:write",
+            "Ends the use of a version: no new runs of it begin.",
+            fields(&workflow_versions::DEPRECATION), shows(data::<workflows::WorkflowView>), versioned();
+        get "/api/workflows/{family_slug}/versions", workflow_versions::list, listWorkflowVersions, "workflow:read",
+            "The versions of a workflow, newest first.", query(&PARAMS), shows(page_of::<workflow_versions::VersionView>);
+        get "/api/workflows/{family_slug}/versions/{version}", workflow_versions::show, showWorkflowVersion, "workflow:read",
+            "One version with its document.", shows(data::<workflow_versions::VersionDetail>), versioned();
+        get "/api/workflows/{family_slug}:diff", workflow_versions::compare, diffWorkflow, "workflow:read",
+            "What differs between two versions: steps by name, edges, and the rest.",
+            query(&workflow_versions::DIFF), shows(any_data);
+        post "/api/workflows/{family_slug}:dry_run", dry_runs::of_stored, dryRunWorkflow, "workflow:read",
+            "Says how a run would go; nothing is kept or executed.", fields(&dry_runs::FIELDS), shows(data::<dry_runs::DryRun>);
+        post "/api/workflows:dry_run", dry_runs::of_posted, dryRunDocument, "workflow:read",
+            "The same for a document that is not kept.", fields(&dry_runs::POSTED_FIELDS), shows(data::<dry_runs::DryRun>);
     }
 }
 

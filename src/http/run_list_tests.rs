@@ -22,6 +22,7 @@ async fn put_runs(face: &Face, count: usize) {
         .map(|number| {
             let created_at = BEGIN.plus(number as u64 * 1_000);
             Run {
+                graph: None,
                 id: RunId::fresh(),
                 definition: JobName::new("timed").unwrap(),
                 version: 1,
@@ -42,6 +43,7 @@ async fn put_runs(face: &Face, count: usize) {
     face.change(move |tx| {
         for run in &runs {
             let step = StepState {
+                graph: None,
                 step: StepRef::main(),
                 attempt: 1,
                 deaths: 0,

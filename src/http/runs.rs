@@ -14,6 +14,7 @@ use super::{head, slots, version};
 use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::graph::state::WaitsFor;
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
@@ -69,6 +70,10 @@ enum TriggerView {
     Boot {
         scheduled_at: String,
     },
+    Run {
+        parent: String,
+        step: String,
+    },
 }
 
 impl RunView {
@@ -84,8 +89,14 @@ impl RunView {
                 Trigger::Schedule { instant } => TriggerView::Schedule {
                     scheduled_at: instant.to_string(),
                 },
-                Trigger::Manual { principal } | Trigger::Rerun { principal, .. } => TriggerView::Manual {
+                Trigger::Manual { principal }
+                | Trigger::Rerun { principal, .. }
+                | Trigger::RetryFrom { principal, .. } => TriggerView::Manual {
                     principal: principal.clone(),
+                },
+                Trigger::Child { parent, step } => TriggerView::Run {
+                    parent: parent.to_string(),
+                    step: step.to_string(),
                 },
                 Trigger::CatchUp { instant } => TriggerView::CatchUp {
                     scheduled_at: instant.to_string(),
@@ -173,7 +184,7 @@ pub(super) struct Waiting {
 }
 
 #[derive(Debug, Serialize, ToSchema)]
-struct StepView {
+pub(super) struct StepView {
     #[serde(rename = "ref")]
     step: String,
     state: &'static str,
@@ -312,7 +323,7 @@ fn detail(
     Ok(Some((run.record_version, rests, detail)))
 }
 
-fn step_view(
+pub(super) fn step_view(
     rows: &mut impl Rows,
     run: RunId,
     name: &StepRef,
@@ -331,6 +342,9 @@ fn step_view(
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::UpstreamFailed { .. }
+        | StepPhase::Held { .. }
         | StepPhase::Cancelled { .. } => None,
     };
     Ok(StepView {
@@ -347,6 +361,9 @@ fn step_view(
             | StepPhase::Succeeded { .. }
             | StepPhase::Failed { .. }
             | StepPhase::Skipped { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::UpstreamFailed { .. }
+            | StepPhase::Held { .. }
             | StepPhase::Cancelled { .. } => None,
         },
         queue_id,
@@ -421,11 +438,32 @@ pub(super) fn waiting(
                 },
             )))
         }
+        StepPhase::Waiting { on, .. } => Ok(Some(waits_on(on))),
+        StepPhase::Held { .. } => Ok(Some(plain("paused", "The run is paused.".to_owned()))),
         StepPhase::Running { .. }
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
+        | StepPhase::UpstreamFailed { .. }
         | StepPhase::Cancelled { .. } => Ok(None),
+    }
+}
+
+/// What a step waits for that takes no slots.
+fn waits_on(on: &WaitsFor) -> Waiting {
+    match on {
+        WaitsFor::Timer { due } => plain("timer", format!("Waits until {due}.")),
+        WaitsFor::Checkpoint => plain("checkpoint", "Waits until somebody resumes it.".to_owned()),
+        WaitsFor::Approval => plain("checkpoint", "Waits for an approval.".to_owned()),
+        WaitsFor::Child { run } => plain("child", format!("Waits for {run}.")),
+        WaitsFor::Branches(branches) => {
+            let ended = branches.succeeded + branches.failed;
+            plain(
+                "branches",
+                format!("{ended} of {} branches have ended.", branches.total),
+            )
+        }
+        WaitsFor::Poke { due } => plain("timer", format!("Is asked again at {due}.")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access, statfs};
+use rustix::fs::{Access, Timespec, Timestamps, UTIME_NOW, access, futimens, statfs};
 
 /// A reading of statfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,21 @@ impl FileSystem {
 /// Whether this process may write there: rights, and a file system that is mounted to be read only. Writes nothing.
 pub fn may_write(path: &Path) -> io::Result<()> {
     Ok(access(path, Access::WRITE_OK)?)
+}
+
+/// Sets the times of a file to now, by the clock of its file system.
+pub fn touch(file: &std::fs::File) -> io::Result<()> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    Ok(futimens(
+        file,
+        &Timestamps {
+            last_access: now,
+            last_modification: now,
+        },
+    )?)
 }
 
 /// The option by which the mount that holds `path` keeps file locks on this machine, if it does: other machines do not see

@@ -2,7 +2,8 @@
 //!
 //! Rows that cannot be decoded are copied as they are: what a newer or a repaired ductor can read is not lost by a backup.
 //! The copy is written under a temporary name beside its target, synced, and given its name only then; a file that is
-//! there already is never written over. Attempt logs lie beside the store and are no part of it.
+//! there already is never written over. The blobs of the state directory are in it too, in a table of their own
+//! (`blob_copies`). Attempt logs lie beside the store and are no part of it.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -14,10 +15,13 @@ use redb::{
     TableDefinition, TableHandle,
 };
 
-use super::coordination::StateDirectory;
+use super::blob_copies::{self, BLOBS_NAME, CopyFault};
+use super::blobs::Blobs;
+use super::coordination::{HeldLock, StateDirectory};
 use super::error::StoreError;
 use super::handle::Store;
 use super::migrate::{self, FORMAT};
+use crate::os::failpoint::Faults;
 use crate::words::ids::EntryId;
 
 /// Bytes of pages that a copy keeps in memory, and that are hashed at once.
@@ -36,6 +40,8 @@ pub struct Backup {
     pub blake3: String,
     /// Rows of all tables.
     pub rows: u64,
+    /// Payloads that are too large for a row.
+    pub blobs: u64,
     /// The format of the store.
     pub format: u32,
 }
@@ -131,8 +137,11 @@ fn folder_of(file: &Path) -> &Path {
 /// Copies a snapshot of an open store, while others write.
 pub fn write(store: &Store, to: &Path) -> Result<Backup, BackupError> {
     check_target(to, store.directory())?;
+    let blobs = Blobs::of_state(store.directory(), Faults::default());
+    // Nothing that the snapshot names may be swept before it is copied.
+    let _kept = kept(&blobs)?;
     // A store that is opened anew meanwhile ends the snapshot; the second try has another one.
-    let tried = store.read(|tx| match write_snapshot(tx.snapshot(), to) {
+    let tried = store.read(|tx| match write_snapshot(tx.snapshot(), &blobs, to) {
         Err(BackupError::Unreadable(StoreError::NotOpen)) => Err(StoreError::NotOpen),
         other => Ok(other),
     });
@@ -151,7 +160,13 @@ pub fn write_from_files(state: &Path, to: &Path) -> Result<Backup, BackupError> 
         .map_err(unreadable)?
         .ok_or(BackupError::Busy)?;
     let source = Source::open(&directory.store_file()).map_err(BackupError::Unreadable)?;
-    write_snapshot(&source.snapshot().map_err(BackupError::Unreadable)?, to)
+    let blobs = Blobs::of_state(state, Faults::default());
+    let _kept = kept(&blobs)?;
+    write_snapshot(&source.snapshot().map_err(BackupError::Unreadable)?, &blobs, to)
+}
+
+fn kept(blobs: &Blobs) -> Result<Option<HeldLock>, BackupError> {
+    { blobs.keep_all() }.map_err(|error| BackupError::Unreadable(error.into()))
 }
 
 /// True when a file begins as every store does.
@@ -219,7 +234,11 @@ impl Drop for Partial {
     }
 }
 
-pub(super) fn write_snapshot(snapshot: &ReadTransaction, to: &Path) -> Result<Backup, BackupError> {
+pub(super) fn write_snapshot(
+    snapshot: &ReadTransaction,
+    blobs: &Blobs,
+    to: &Path,
+) -> Result<Backup, BackupError> {
     let shown = to.display().to_string();
     let format = match migrate::format_of(snapshot).map_err(BackupError::Unreadable)? {
         Some(found) if found > FORMAT => {
@@ -242,7 +261,7 @@ pub(super) fn write_snapshot(snapshot: &ReadTransaction, to: &Path) -> Result<Ba
         .mode(MODE)
         .open(&partial.0);
     made.map_err(|error| written(error.into()))?;
-    let rows = copy_rows(snapshot, &partial.0, &shown)?;
+    let Copied { rows, blobs } = copy_all(snapshot, blobs, &partial.0, &shown)?;
     let (bytes, blake3) = sync_and_hash(&partial.0).map_err(|error| written(error.into()))?;
     match publish(&partial.0, to) {
         Ok(()) => Ok(Backup {
@@ -250,6 +269,7 @@ pub(super) fn write_snapshot(snapshot: &ReadTransaction, to: &Path) -> Result<Ba
             bytes,
             blake3,
             rows,
+            blobs,
             format,
         }),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(BackupError::Exists(shown)),
@@ -257,7 +277,17 @@ pub(super) fn write_snapshot(snapshot: &ReadTransaction, to: &Path) -> Result<Ba
     }
 }
 
-fn copy_rows(snapshot: &ReadTransaction, to: &Path, shown: &str) -> Result<u64, BackupError> {
+struct Copied {
+    rows: u64,
+    blobs: u64,
+}
+
+fn copy_all(
+    snapshot: &ReadTransaction,
+    blobs: &Blobs,
+    to: &Path,
+    shown: &str,
+) -> Result<Copied, BackupError> {
     fn unread(error: impl Into<StoreError>) -> BackupError {
         BackupError::Unreadable(error.into())
     }
@@ -271,6 +301,10 @@ fn copy_rows(snapshot: &ReadTransaction, to: &Path, shown: &str) -> Result<u64, 
     let transaction = target.begin_write().map_err(|error| unwritten(error.into()))?;
     let mut rows = 0;
     for handle in snapshot.list_tables().map_err(unread)? {
+        // Somebody may have made a store of a backup by hand; the files of the directory are what counts.
+        if handle.name() == BLOBS_NAME {
+            continue;
+        }
         let definition: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new(handle.name());
         let from = snapshot.open_table(definition).map_err(unread)?;
         let made = transaction.open_table(definition);
@@ -282,9 +316,13 @@ fn copy_rows(snapshot: &ReadTransaction, to: &Path, shown: &str) -> Result<u64, 
             rows += 1;
         }
     }
+    let blobs = blob_copies::put_in(blobs, &transaction).map_err(|fault| match fault {
+        CopyFault::Unread(cause) => unread(cause),
+        CopyFault::Unwritten(cause) => unwritten(cause),
+    })?;
     transaction.commit().map_err(|error| unwritten(error.into()))?;
     target.close().map_err(|error| unwritten(error.into()))?;
-    Ok(rows)
+    Ok(Copied { rows, blobs })
 }
 
 /// Size and hash of a file whose bytes are on the disk.

@@ -8,11 +8,14 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::backup::Source;
+use super::blobs::Blobs;
+use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
+use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
 use super::rows::Number;
@@ -21,7 +24,9 @@ use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
+use crate::domain::workflow::graph::state::Line;
 use crate::domain::workflow::run::StepPhase;
+use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, SlotPoolName};
 
@@ -49,6 +54,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_live(tx, &mut findings)?;
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
+    check_workflows::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -61,8 +67,10 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
     let format = catch_unwind(|| current(Source::open(&file)?.snapshot()?).map(drop));
     format.unwrap_or(Ok(()))?;
     let (_database, mut tx) = open_stopped(directory)?;
+    let mut findings = check(&mut tx)?;
+    findings.append(&mut Blobs::of_state(directory, Faults::default()).check(&[])?);
     Ok(Checked {
-        findings: check(&mut tx)?,
+        findings,
         rows: tx.count_rows()?,
     })
 }
@@ -160,8 +168,18 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         PUBLISHED_BY,
         BLOCKED_HEADS,
         GONE_NODES,
+        SLOT_UNSEEN,
         BREACHES,
-        BACKUPS
+        BACKUPS,
+        VALUES,
+        TIMERS,
+        FACTS,
+        HISTORY,
+        CHECKPOINTS,
+        TASKS,
+        WORKFLOWS,
+        WORKFLOW_DRAFTS,
+        WORKFLOW_VERSIONS
     );
     Ok(())
 }
@@ -191,6 +209,7 @@ struct EntryIndexes {
     due: BTreeSet<Vec<u8>>,
     running: BTreeSet<Vec<u8>>,
     closed: BTreeSet<Vec<u8>>,
+    unseen: BTreeSet<Vec<u8>>,
     counts: BTreeMap<SlotPoolName, u64>,
     fences: BTreeMap<(SlotPoolName, u64), (u64, u32)>,
     newest: u64,
@@ -217,6 +236,9 @@ impl EntryIndexes {
             EntryIndex::Closed(at) => {
                 self.closed
                     .insert((tenant, entry.slot_pool.clone(), at, entry.id).encode());
+                if entry.awaits_sight() {
+                    self.unseen.insert(entries::unseen_key(entry).encode());
+                }
             }
         }
     }
@@ -235,6 +257,7 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
         due,
         running,
         closed,
+        unseen,
         mut counts,
         mut fences,
         newest,
@@ -244,6 +267,12 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
     compare(tx, &all::SLOT_DUE, due, findings)?;
     compare(tx, &all::SLOT_RUNNING, running, findings)?;
     compare(tx, &all::SLOT_CLOSED, closed, findings)?;
+    // Whether one was looked at is a fact of its own: those that are left must be of entries that wait for that.
+    every(tx, &all::SLOT_UNSEEN, |key, _| {
+        if !unseen.contains(&key.encode()) {
+            findings.push(format!("{}: a row points to nothing", all::SLOT_UNSEEN.name()));
+        }
+    })?;
     every(tx, &all::SLOT_WAITING_COUNT, |(_, slot_pool), Number(count)| {
         let real = counts.remove(&slot_pool).unwrap_or(0);
         if real != count {
@@ -276,11 +305,17 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     let mut of_jobs = BTreeSet::new();
     let mut known: BTreeMap<RunId, JobName> = BTreeMap::new();
     let mut alive = BTreeSet::new();
+    let mut alive_jobs = BTreeSet::new();
+    let mut timers = BTreeSet::new();
     let unreadable = every(tx, &all::RUNS, |(tenant, id), run| {
         known.insert(id, run.definition.clone());
         of_jobs.insert((tenant, run.definition.clone(), id).encode());
         if !run.state.is_terminal() {
             alive.insert(id);
+            if run.graph.is_none() {
+                alive_jobs.insert(id);
+            }
+            timers.extend(graphs::deadline_of(&run).map(|at| (tenant, at, id, String::new()).encode()));
             active.insert((tenant, run.definition.clone(), id).encode());
         }
     })?;
@@ -293,6 +328,7 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     let mut moving = BTreeSet::new();
     let mut retrying = BTreeSet::new();
     let mut due = BTreeSet::new();
+    let (mut tasks, mut checkpoints) = (BTreeSet::new(), BTreeSet::new());
     every(tx, &all::STEPS, |(tenant, id, step), state| {
         let (again, at) = runs::retry_index_of(&state);
         match known.get(&id) {
@@ -303,6 +339,19 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             Some(_) => {}
         }
         due.extend(at.map(|at| (tenant, at, id, step.clone()).encode()));
+        if let Some(graph) = &state.graph {
+            timers.extend(graph.timer.map(|at| (tenant, at, id, step.to_string()).encode()));
+            if graph.line == Some(Line::Processes) {
+                ready.insert((tenant, id, step.clone()).encode());
+            }
+            if let Some(Line::Tasks(place)) = &graph.line {
+                tasks.insert(graphs::task_key(place).encode());
+            }
+            if graphs::is_open_checkpoint(&state) {
+                checkpoints.insert((tenant, id, step).encode());
+            }
+            return;
+        }
         let waits = matches!(state.phase, StepPhase::Ready { .. });
         if waits {
             ready.insert((tenant, id, step).encode());
@@ -316,12 +365,15 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             moving.insert(id);
         }
     })?;
-    for id in alive.symmetric_difference(&moving) {
+    for id in alive_jobs.symmetric_difference(&moving) {
         findings.push(format!(
             "runs: {id} and its steps disagree about whether it has ended"
         ));
     }
     compare(tx, &all::READY_STEPS, ready, findings)?;
+    compare(tx, &all::TIMERS, timers, findings)?;
+    compare(tx, &all::TASKS, tasks, findings)?;
+    compare(tx, &all::CHECKPOINTS, checkpoints, findings)?;
     compare(tx, &all::RETRYING, retrying, findings)?;
     compare(tx, &all::RETRY_DUE, due, findings)?;
     every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {

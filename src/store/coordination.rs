@@ -313,6 +313,17 @@ impl HeldLock {
         HeldLock::settle(path, file, fs4::FileExt::try_lock_shared)
     }
 
+    /// Shares it, after whoever has it alone let it go.
+    pub(super) fn wait_to_share(path: &Path) -> std::io::Result<HeldLock> {
+        loop {
+            let file = HeldLock::open(path)?;
+            fs4::FileExt::lock_shared(&file)?;
+            if is_at(path, &file) {
+                return Ok(HeldLock { file });
+            }
+        }
+    }
+
     fn settle(
         path: &Path,
         file: File,
@@ -320,10 +331,7 @@ impl HeldLock {
     ) -> std::io::Result<Option<HeldLock>> {
         match lock(&file) {
             Ok(()) => {
-                let same = std::fs::metadata(path).is_ok_and(|now| {
-                    file.metadata()
-                        .is_ok_and(|mine| (now.dev(), now.ino()) == (mine.dev(), mine.ino()))
-                });
+                let same = is_at(path, &file);
                 Ok(same.then_some(HeldLock { file }))
             }
             Err(fs4::TryLockError::WouldBlock) => Ok(None),
@@ -363,6 +371,14 @@ impl HeldLock {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(format!("{pid}\n{mode}\n").as_bytes())
     }
+}
+
+/// True when the open file is the one at that place.
+fn is_at(path: &Path, file: &File) -> bool {
+    std::fs::metadata(path).is_ok_and(|now| {
+        file.metadata()
+            .is_ok_and(|mine| (now.dev(), now.ino()) == (mine.dev(), mine.ino()))
+    })
 }
 
 /// A lock that is taken and let go often: it waits for its turn, however long that is.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use redb::{Database, ReadableDatabase};
 use tokio::sync::{oneshot, watch};
 
+use super::blobs::Blobs;
 use super::coordination::Turnstile;
 use super::disk::Disk;
 use super::ear;
@@ -570,6 +571,11 @@ impl Store {
     /// The faults planned for this store.
     pub fn faults(&self) -> &Faults {
         &self.shared.options.faults
+    }
+
+    /// The blob area beside the file.
+    pub fn blobs(&self) -> Blobs {
+        Blobs::of_state(self.directory(), self.shared.options.faults.clone())
     }
 
     /// The folder of the file.

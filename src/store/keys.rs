@@ -75,6 +75,16 @@ impl KeyPart for u32 {
     }
 }
 
+impl KeyPart for u8 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<u8> {
+        take_array::<1>(bytes).map(|[byte]| byte)
+    }
+}
+
 impl KeyPart for u64 {
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());

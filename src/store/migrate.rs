@@ -8,6 +8,7 @@ use std::path::Path;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableDefinition, TableError};
 
 use super::backup;
+use super::blobs::Blobs;
 #[cfg(debug_assertions)]
 use super::codec;
 use super::coordination::StateDirectory;
@@ -17,13 +18,15 @@ use super::rows::Number;
 use super::table::Rows;
 use super::tables::META;
 use super::tx::Tx;
+use crate::os::failpoint::Faults;
 use crate::words::time::Now;
 
 /// The format that this binary writes. A change of it comes with a step below.
 ///
 /// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the tables of
-/// backups and those that several daemons need between them. 1 and 2 are read as they are.
-pub const FORMAT: u32 = 3;
+/// backups and those that several daemons need between them; 4 has those of definitions of the API. Older ones are read as
+/// they are.
+pub const FORMAT: u32 = 4;
 
 /// One step: the format that it leads to, and what it does. Steps are run in order, in one transaction.
 struct Step {
@@ -31,7 +34,7 @@ struct Step {
     run: fn(&mut Tx<'_>) -> Result<(), StoreError>,
 }
 
-const STEPS: [Step; 3] = [
+const STEPS: [Step; 4] = [
     Step {
         to: 1,
         run: |tx| tx.create_tables(),
@@ -42,6 +45,10 @@ const STEPS: [Step; 3] = [
     },
     Step {
         to: 3,
+        run: |tx| tx.create_tables(),
+    },
+    Step {
+        to: 4,
         run: |tx| tx.create_tables(),
     },
 ];
@@ -111,7 +118,9 @@ fn keep_a_copy(snapshot: &ReadTransaction, found: u32, directory: &Path) -> Resu
     if path.exists() {
         return Ok(name);
     }
-    match backup::write_snapshot(snapshot, &path) {
+    let blobs = Blobs::of_state(directory, Faults::default());
+    let _kept = blobs.keep_all()?;
+    match backup::write_snapshot(snapshot, &blobs, &path) {
         Ok(_) => Ok(name),
         Err(error) => Err(StoreError::io(&format!(
             "it has format {found}, and the copy that is kept before it is brought to {FORMAT} failed: {error}"

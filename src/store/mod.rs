@@ -10,13 +10,19 @@
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
+//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_copies`: the same inside a backup.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod audit;
 pub mod backup;
 #[cfg(test)]
 mod backup_tests;
+mod blob_copies;
+pub mod blobs;
+#[cfg(test)]
+mod blobs_tests;
 pub mod check;
+mod check_workflows;
 pub mod codec;
 pub mod coordination;
 #[doc(hidden)]
@@ -35,11 +41,18 @@ mod golden_backups;
 #[cfg(test)]
 mod golden_daemons;
 #[cfg(test)]
+mod golden_graphs;
+#[cfg(test)]
 mod golden_reports;
+#[cfg(test)]
+mod golden_workflows;
+pub mod graph_rows;
+pub mod graphs;
 mod handle;
 pub mod keys;
 pub mod logs;
 pub mod migrate;
+mod old;
 mod opening;
 mod peers;
 pub mod restore;

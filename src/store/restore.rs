@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use redb::{Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
 use super::backup;
+use super::blob_copies::{self, CopiedBlobs};
+use super::blobs::Blobs;
 use super::check::{self, Checked};
 use super::coordination::{DirectoryError, HeldLock, STORE_NAME, StateDirectory, UNFINISHED_NAME};
 use super::error::StoreError;
@@ -20,6 +22,7 @@ use super::tables::{LIVE_ATTEMPTS, META, NODES, READY_STEPS, SLOT_ENTRIES, SLOT_
 use super::tx::{ReadTx, Tx};
 use crate::domain::slots::claim::{ClockId, Place};
 use crate::domain::slots::entry::EntryState;
+use crate::os::failpoint::Faults;
 use crate::words::ids::{EntryId, TenantId};
 use crate::words::limits;
 use crate::words::names::NodeName;
@@ -37,7 +40,9 @@ pub struct Verified {
     pub blake3: String,
     /// The format that it was written in.
     pub format: u32,
-    /// Rows of all tables, and what the check of the store found.
+    /// Payloads that are too large for a row.
+    pub blobs: u64,
+    /// Rows of all tables, and what the check of the store and of the blobs found.
     pub checked: Checked,
 }
 
@@ -118,23 +123,20 @@ pub fn verify(file: &Path, scratch: &Path, now: Now) -> Result<Verified, Restore
     let unreadable = |cause| unreadable(file, cause);
     let peeked = peek(file)?;
     let (bytes, blake3) = backup::sync_and_hash(file).map_err(|error| unreadable(error.into()))?;
-    let (format, checked) = match peeked {
-        Some((database, FORMAT)) => {
-            let snapshot = database.begin_read().map_err(|error| unreadable(error.into()))?;
-            (FORMAT, check_all(&mut ReadTx::new(snapshot)).map_err(unreadable)?)
-        }
+    let (format, (checked, blobs)) = match peeked {
+        Some((database, FORMAT)) => (FORMAT, check_all(&database).map_err(unreadable)?),
         Some(_) | None => {
             let copy = Scratch(scratch.join(format!(".{}.verify", EntryId::random())));
             copy_of(file, &copy.0).map_err(unreadable)?;
             let (database, format) = brought_up(&copy.0, file, now)?;
-            let snapshot = database.begin_read().map_err(|error| unreadable(error.into()))?;
-            (format, check_all(&mut ReadTx::new(snapshot)).map_err(unreadable)?)
+            (format, check_all(&database).map_err(unreadable)?)
         }
     };
     Ok(Verified {
         bytes,
         blake3,
         format,
+        blobs,
         checked,
     })
 }
@@ -195,11 +197,14 @@ fn brought_up(copy: &Path, file: &Path, now: Now) -> Result<(Database, u32), Res
     Ok((database, format))
 }
 
-fn check_all(tx: &mut ReadTx) -> Result<Checked, StoreError> {
-    Ok(Checked {
-        findings: check::check(tx)?,
-        rows: tx.count_rows()?,
-    })
+/// Checks the rows and the copies of blobs, and counts both.
+fn check_all(database: &impl ReadableDatabase) -> Result<(Checked, u64), StoreError> {
+    let CopiedBlobs { count, mut findings } = blob_copies::check_in(&database.begin_read()?)?;
+    let mut tx = ReadTx::new(database.begin_read()?);
+    let mut all = check::check(&mut tx)?;
+    all.append(&mut findings);
+    let rows = tx.count_rows()?;
+    Ok((Checked { findings: all, rows }, count))
 }
 
 /// Copies the bytes, for the copy to be changed.
@@ -236,7 +241,8 @@ pub fn restore(file: &Path, into: &Path, damaged: bool, now: Now) -> Result<Rest
         nodes,
         bound,
         checked,
-    } = settle_in(database, now).map_err(&unwritten)?;
+        blobs,
+    } = settle_in(database, directory.root(), now).map_err(&unwritten)?;
     if !damaged && !checked.findings.is_empty() {
         return Err(RestoreError::Damaged(checked.findings));
     }
@@ -256,6 +262,7 @@ pub fn restore(file: &Path, into: &Path, damaged: bool, now: Now) -> Result<Rest
             bytes,
             blake3,
             format,
+            blobs,
             checked,
         },
         interrupted,
@@ -343,10 +350,11 @@ struct Settled {
     nodes: Vec<NodeName>,
     bound: BTreeMap<String, u64>,
     checked: Checked,
+    blobs: u64,
 }
 
-/// Takes the teeth out of the claims of the copy, and checks it.
-fn settle_in(database: Database, now: Now) -> Result<Settled, StoreError> {
+/// Takes the teeth out of the claims of the copy, checks it, and makes files of its blobs.
+fn settle_in(mut database: Database, root: &Path, now: Now) -> Result<Settled, StoreError> {
     let transaction = database.begin_write()?;
     let mut tx = Tx::new(&transaction, now);
     let interrupted = neutralise(&mut tx)?;
@@ -361,13 +369,15 @@ fn settle_in(database: Database, now: Now) -> Result<Settled, StoreError> {
     let bound = bound_work(&mut tx)?;
     drop(tx);
     transaction.commit()?;
-    let checked = check_all(&mut ReadTx::new(database.begin_read()?))?;
+    let (checked, blobs) = check_all(&database)?;
+    blob_copies::take_out(&mut database, &Blobs::of_state(root, Faults::default()))?;
     database.close()?;
     Ok(Settled {
         interrupted,
         nodes,
         bound,
         checked,
+        blobs,
     })
 }
 

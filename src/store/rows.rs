@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
@@ -25,8 +27,6 @@ macro_rules! record {
 }
 
 record! {
-    Run, "run", 1;
-    StepState, "step", 1;
     Attempt, "attempt", 1;
     SlotEntry, "slot entry", 1;
     SlotPoolState, "slot pool", 1;
@@ -44,6 +44,7 @@ record! {
     RunningRow, "running row", 1;
     DueRow, "due row", 1;
     ClosedRow, "closed row", 1;
+    UnseenRow, "unseen row", 1;
     PoisonedRun, "poisoned run", 1;
     Remembered, "remembered answer", 1;
     super::feed::FeedRow, "change", 1;
@@ -60,6 +61,34 @@ record! {
     Delivering, "delivering", 1;
     NodeDrain, "node drain", 1;
     PublishedBy, "published by", 1;
+    StoredValue, "value", 1;
+    StoredFact, "fact", 1;
+    HistoryRow, "history", 1;
+    OpenCheckpoint, "open checkpoint", 1;
+    TaskRow, "task", 1;
+    WorkflowRecord, "workflow", 1;
+    WorkflowDraft, "workflow draft", 1;
+    WorkflowVersion, "workflow version", 1;
+}
+
+impl Record for Run {
+    const NAME: &'static str = "run";
+    const VERSION: u8 = 2;
+
+    /// Version 1 had no part of a graph at its end.
+    fn decode(version: u8, body: &[u8]) -> Result<Run, String> {
+        old::without_last_option::<Run>(version, body)
+    }
+}
+
+impl Record for StepState {
+    const NAME: &'static str = "step";
+    const VERSION: u8 = 2;
+
+    /// Version 1 had no part of a graph at its end.
+    fn decode(version: u8, body: &[u8]) -> Result<StepState, String> {
+        old::without_last_option::<StepState>(version, body)
+    }
 }
 
 /// A counter of the store.
@@ -281,6 +310,17 @@ pub struct ClosedRow {
     pub seq: u64,
 }
 
+/// A closed entry of a graph's step that its coordinator has not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnseenRow {
+    /// The entry.
+    pub seq: u64,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+}
+
 /// A run that took too many daemons with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoisonedRun {
@@ -408,4 +448,58 @@ pub struct PublishedBy {
     pub node: NodeName,
     /// When.
     pub at: Millis,
+}
+
+/// A definition of the API: what is published of it, and whether a draft waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRecord {
+    /// Moves with each change.
+    pub record_version: u64,
+    /// For lists.
+    pub title: String,
+    /// The newest version; 0 before the first.
+    pub newest: u32,
+    /// The version that begins when none is asked for: the newest that is not deprecated; 0 if there is none.
+    pub current: u32,
+    /// SHA-256 of the draft, if there is one.
+    pub draft: Option<String>,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When it was changed last.
+    pub updated_at: Millis,
+}
+
+/// What was posted and is not published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowDraft {
+    /// As it was posted.
+    pub json: JsonText,
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: Millis,
+}
+
+/// One frozen version of a definition of the API, as it was posted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowVersion {
+    /// SHA-256 over the canonical text of the document.
+    pub sha256: String,
+    /// As it was posted.
+    pub posted: JsonText,
+    /// Who published it.
+    pub by: String,
+    /// When.
+    pub published_at: Millis,
+    /// Since when no new runs of it begin.
+    pub deprecated: Option<Deprecation>,
+}
+
+/// Who ended the use of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deprecation {
+    /// When.
+    pub at: Millis,
+    /// Who.
+    pub by: String,
 }

@@ -35,21 +35,32 @@ pub fn insert(
     Ok(())
 }
 
+/// Writes the run of a graph that begins to exist; its steps are written one by one.
+pub fn insert_graph(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
+    tx.put(&RUNS, &(TENANT, run.id), run)?;
+    if !run.state.is_terminal() {
+        tx.put(&ACTIVE_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
+    }
+    tx.put(&JOB_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
+    super::graphs::put_deadline(tx, None, run)?;
+    if run.state.is_terminal() {
+        count_end(tx, run)?;
+    }
+    tx.tell("run.changed", run.id, run.record_version, Some(run.state.word()));
+    Ok(())
+}
+
 /// Replaces `before` by `after`.
 pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreError> {
     assert_eq!(before.id, after.id, "a run keeps its id");
     tx.put(&RUNS, &(TENANT, after.id), after)?;
     if after.state.is_terminal() && !before.state.is_terminal() {
         tx.remove(&ACTIVE_RUNS, &(TENANT, after.definition.clone(), after.id))?;
-        let workflow = after.definition.to_string();
-        tx.count(Counted::RunEnded {
-            workflow,
-            state: after.state.word(),
-        });
-        if let RunState::Succeeded { ended_at, .. } = after.state {
-            note_success(tx, &after.definition, ended_at)?;
-        }
+        count_end(tx, after)?;
         tx.remove(&RETRY_RIGHTS, &(TENANT, after.id))?;
+    }
+    if after.graph.is_some() {
+        super::graphs::put_deadline(tx, Some(before), after)?;
     }
     tx.tell(
         "run.changed",
@@ -57,6 +68,17 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
         after.record_version,
         Some(after.state.word()),
     );
+    Ok(())
+}
+
+fn count_end(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
+    tx.count(Counted::RunEnded {
+        workflow: run.definition.to_string(),
+        state: run.state.word(),
+    });
+    if let RunState::Succeeded { ended_at, .. } = run.state {
+        note_success(tx, &run.definition, ended_at)?;
+    }
     Ok(())
 }
 
@@ -80,8 +102,11 @@ fn note_success(tx: &mut Tx<'_>, job: &JobName, ended_at: Millis) -> Result<(), 
 
 /// Where a step that is tried again stands in the indexes: whether it waits, and when its back-off ends.
 ///
-/// A first attempt stands in neither, whatever its phase.
+/// A first attempt stands in neither, whatever its phase; nor does the step of a graph, which has a timer.
 pub fn retry_index_of(step: &StepState) -> (bool, Option<Millis>) {
+    if step.graph.is_some() {
+        return (false, None);
+    }
     match &step.phase {
         StepPhase::Retrying { due, .. } => (true, Some(*due)),
         StepPhase::Ready { .. } | StepPhase::Queued { .. } => (step.attempt > 1, None),
@@ -89,6 +114,9 @@ pub fn retry_index_of(step: &StepState) -> (bool, Option<Millis>) {
         | StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::UpstreamFailed { .. }
+        | StepPhase::Held { .. }
         | StepPhase::Cancelled { .. } => (false, None),
     }
 }
@@ -130,6 +158,9 @@ pub fn put_step(
     step: &StepState,
     ready: Option<&ReadyStep>,
 ) -> Result<(), StoreError> {
+    if step.graph.is_some() {
+        return super::graphs::put_step(tx, run, before, step);
+    }
     let key = (TENANT, run.id, step.step.clone());
     tx.put(&STEPS, &key, step)?;
     put_retry_index(tx, run, before, step)?;
@@ -159,6 +190,7 @@ pub fn forget(tx: &mut Tx<'_>, job: &JobName, id: RunId) -> Result<bool, StoreEr
             tx.remove(&ATTEMPTS, &key)?;
         }
     }
+    super::graphs::forget(tx, id)?;
     super::effects::forget_decided(tx, id)?;
     tx.remove(&RUNS, &(TENANT, id))?;
     tx.remove(&super::tables::POISONED_RUNS, &(TENANT, id))?;
@@ -202,9 +234,10 @@ pub fn last_outcome(rows: &mut impl Rows, job: &JobName) -> Result<Option<bool>,
         let Some(run) = by_id(rows, id)? else { continue };
         let ended = match run.state {
             RunState::Succeeded { ended_at, .. } => (ended_at, true),
-            RunState::Failed { ended_at, .. } => (ended_at, false),
+            RunState::Failed { ended_at, .. } | RunState::TimedOut { ended_at, .. } => (ended_at, false),
             RunState::Pending
             | RunState::Running { .. }
+            | RunState::Paused { .. }
             | RunState::Cancelled { .. }
             | RunState::Skipped { .. } => continue,
         };

@@ -1,11 +1,13 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
 use super::feed::FeedRow;
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
     LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, WaitingRow,
+    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow, WorkflowDraft,
+    WorkflowRecord, WorkflowVersion,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -124,13 +126,33 @@ tables! {
     45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
     /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
     46 GONE_NODES "gone_nodes" (NodeName) => Present;
+    /// Values of runs of graphs: `input`, `result`, `output STEP`, `error STEP`, `items STEP`.
+    47 VALUES "values" (TenantId, RunId, String) => StoredValue;
+    /// Index: steps, and runs (the empty step), that are looked at when nothing happens before.
+    48 TIMERS "timers" (TenantId, Millis, RunId, String) => Present;
+    /// What happened to runs of graphs and is not folded yet, in the order in which it was said.
+    49 FACTS "facts" (TenantId, RunId, u64) => StoredFact;
+    /// What happened to runs of graphs, by record version.
+    50 HISTORY "history" (TenantId, RunId, u64) => HistoryRow;
+    /// Index: steps that wait for somebody.
+    51 CHECKPOINTS "checkpoints" (TenantId, RunId, StepRef) => OpenCheckpoint;
+    /// Index: steps that wait for a worker: (queue, tier, share, number).
+    52 TASKS "tasks" (TenantId, String, u8, String, u64) => TaskRow;
+    /// Definitions of the API: what is published of each, and whether a draft waits.
+    53 WORKFLOWS "workflows" (TenantId, JobName) => WorkflowRecord;
+    /// What was posted of them and is not published.
+    54 WORKFLOW_DRAFTS "workflow_drafts" (TenantId, JobName) => WorkflowDraft;
+    /// What was posted of each of their versions; `definitions` has what it means.
+    55 WORKFLOW_VERSIONS "workflow_versions" (TenantId, JobName, u32) => WorkflowVersion;
+    /// Closed entries of graphs' steps that their coordinator has not looked at; they count as if they waited.
+    56 SLOT_UNSEEN "slot_unseen" (TenantId, SlotPoolName, EntryId) => UnseenRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::GONE_NODES.index, super::NAMES.len() - 1);
+        assert_eq!(super::SLOT_UNSEEN.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -1,5 +1,8 @@
 //! Every limit of the program, with its reason. Hitting one is a refusal that names it.
 
+/// Bytes of an item that a command gets in a variable: the kernel takes 128 KiB for one with its name.
+pub const ITEM_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
 /// Fences and feed numbers of a restored store begin this far behind those of its backup: what the original daemon gave out
 /// since then is surely less, and no number is given twice to somebody outside.
 pub const RESTORE_LEAP: u64 = 1_000_000_000;
@@ -84,6 +87,18 @@ pub const RETRIES_PER_CHANGE_MAX: usize = 64;
 
 /// Bytes of a job, slot pool or step name.
 pub const NAME_BYTES_MAX: usize = 128;
+/// Bytes of a step's name with the branches of an instance.
+pub const STEP_NAME_BYTES_MAX: usize = NAME_BYTES_MAX + 44;
+/// Compiled definitions that are kept; beyond it all are compiled anew.
+pub const GRAPHS_KEPT_MAX: usize = 256;
+/// Runs that are looked at together because of stored facts or timers.
+pub const RUNS_DUE_MAX: usize = 1_000;
+/// Runs above a run that a step of another has begun.
+pub const RUN_DEPTH_MAX: u8 = 8;
+/// Branches of one scatter.
+pub const BRANCHES_MAX: usize = 100_000;
+/// Branches of one scatter that are open at once, and thereby rows of one tick.
+pub const OPEN_BRANCHES_MAX: u32 = 1_000;
 /// Bytes of a node name: a file name and a socket name are made of it.
 pub const NODE_NAME_BYTES_MAX: usize = 63;
 /// Slots of a slot pool, and its longest queue.
@@ -188,6 +203,19 @@ pub const LATENESS_PERIOD_MS: u64 = 15_000;
 pub const LATENESS_RUNS_MAX: usize = 50;
 /// A loop that has not turned for this long does not answer: no heartbeat is sent.
 pub const PULSE_LOST_MS: u64 = 30_000;
+/// Nodes of a drawn graph, with those of bodies; beyond it bodies are folded into a number, since nobody can look at them.
+pub const GRAPH_VISIBLE_MAX: usize = 400;
+/// Bends of long edges in one drawn graph; the longest edges run above it when there would be more. Time and answers of a
+/// drawing grow with its bends: 1,000 steps in one chain and 4,000 edges across it would have over a million.
+pub const GRAPH_BENDS_MAX: usize = 20_000;
+/// Sweeps over the columns of a drawn graph; later ones hardly ever find fewer crossings.
+pub const GRAPH_SWEEPS_MAX: usize = 12;
+/// Links up to which a drawn graph tries swaps of neighbours after each sweep.
+pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Bodies inside of bodies that are drawn.
+pub const GRAPH_DEPTH_MAX: usize = 8;
+/// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.
+pub const GRAPH_RAILS_MAX: usize = 16;
 /// Event streams open at one time: each holds a connection and wakes with each commit.
 pub const STREAMS_MAX: usize = 32;
 /// Newest runs that are read for the bars of the last day; what began before them is not counted, and that is said.
@@ -198,3 +226,89 @@ pub const HOURS_COMMITS_MAX: u64 = 5_000;
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
+/// Bytes of a posted definition: what people write by hand is a hundredth of it.
+pub const DEFINITION_BYTES_MAX: usize = 512 << 10;
+/// Steps of a definition, bodies included.
+pub const STEPS_MAX: usize = 1_000;
+/// Edges of a definition, bodies included.
+pub const EDGES_MAX: usize = 5_000;
+/// Scatters inside each other.
+pub const SCATTER_DEPTH_MAX: usize = 2;
+/// Levels of sub-workflows below a run.
+pub const SUBWORKFLOW_DEPTH_MAX: usize = 8;
+/// Definitions that are looked at to see how deep sub-workflows go.
+pub const SUBWORKFLOW_FAMILIES_MAX: usize = 1_000;
+/// Findings about one document; the rest is counted.
+pub const FINDINGS_MAX: usize = 500;
+/// Bytes of a step's name in a definition of the API.
+pub const STEP_REF_BYTES_MAX: usize = 63;
+/// Bytes of a definition's name.
+pub const FAMILY_SLUG_BYTES_MAX: usize = 63;
+/// Characters of a title.
+pub const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 10_000;
+/// Labels of a definition or run.
+pub const LABELS_MAX: usize = 64;
+/// Bytes of a label's name.
+pub const LABEL_NAME_BYTES_MAX: usize = 63;
+/// Characters of a label's value, and of other short words.
+pub const LABEL_CHARS_MAX: usize = 256;
+/// Attempts of one step.
+pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
+/// Codes that end retries.
+pub const RETRY_CODES_MAX: usize = 64;
+/// Runs of a definition at once.
+pub const CONCURRENCY_MAX: u32 = 100_000;
+/// Ended runs of a definition that are kept.
+pub const RETAINED_RUNS_MAX: u32 = 1_000_000;
+/// Branches at once.
+pub const PARALLEL_MAX: u32 = 10_000;
+/// Scopes that may decide.
+pub const APPROVERS_MAX: usize = 64;
+/// A slot entry of a step waits this long unless the step says otherwise.
+pub const QUEUE_TIMEOUT_MS: u64 = 3_600_000;
+/// Longest time from SIGTERM to SIGKILL.
+pub const KILL_TIMEOUT_MAX_MS: u64 = 3_600_000;
+/// Words of a command, and variables of a process.
+pub const COMMAND_ENTRIES_MAX: usize = 10_000;
+/// Secrets of one step: each output byte is compared with all of them.
+pub const STEP_SECRETS_MAX: usize = 64;
+/// Redirects that a request may follow.
+pub const REDIRECTS_MAX: u32 = 10;
+/// Characters of an address.
+pub const URL_CHARS_MAX: usize = 4_096;
+/// Statuses that are expected of a request.
+pub const EXPECTED_STATUSES_MAX: usize = 64;
+/// Versions of one definition.
+pub const VERSIONS_MAX: u32 = 100_000;
+/// Definitions of one tenant.
+pub const FAMILIES_MAX: usize = 10_000;
+/// Bytes of a payload that stands in its row; a larger one is a blob, so that walking rows does not read it.
+pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
+/// Bytes of any payload.
+pub const PAYLOAD_BYTES_MAX: u64 = 32 << 20;
+/// A sweep of blobs waits this long for those who put one.
+pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
+/// Steps that a dry run shows.
+pub const SIMULATED_STEPS_MAX: usize = 2_000;
+/// What a dry run does before it is cut.
+pub const SIMULATED_DEEDS_MAX: u64 = 20_000;
+/// Time of an HTTP step's request when nothing is said.
+pub const HTTP_TIMEOUT_MS: u64 = 30_000;
+/// Bytes of the answer to an HTTP step when nothing is said.
+pub const HTTP_ANSWER_BYTES: u64 = 1 << 20;
+/// Bytes of any answer to an HTTP step: it becomes a payload.
+pub const HTTP_ANSWER_BYTES_MAX: u64 = PAYLOAD_BYTES_MAX;
+/// Redirects that one HTTP step follows.
+pub const HTTP_REDIRECTS_MAX: u32 = 5;
+/// Bytes of a URL.
+pub const HTTP_URL_BYTES_MAX: usize = 8 << 10;
+/// Headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_MAX: usize = 64;
+/// Bytes of all headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
+/// Addresses of one name that are tried.
+pub const HTTP_ADDRESSES_MAX: usize = 16;
+/// Longest wait that `Retry-After` of an answer can ask for: a day.
+pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;

@@ -7,5 +7,6 @@ pub mod chance;
 pub mod ids;
 pub mod limits;
 pub mod names;
+pub mod network;
 pub mod payload;
 pub mod time;

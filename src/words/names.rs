@@ -109,9 +109,30 @@ impl StepRef {
         StepRef("main".to_owned())
     }
 
-    /// Checks `text`: 1 to 128 bytes without control characters or `/`.
+    /// Checks `text`: without control characters or `/`; 1 to 128 bytes, and some more for the branches of an instance.
     pub fn new(text: &str) -> Option<StepRef> {
-        (is_printable(text) && !text.contains('/')).then(|| StepRef(text.to_owned()))
+        let name = text.split('#').next().unwrap_or_default();
+        let short = text.len() <= limits::STEP_NAME_BYTES_MAX;
+        (is_printable(name) && short && !text.contains(|sign: char| sign == '/' || sign.is_control()))
+            .then(|| StepRef(text.to_owned()))
+    }
+
+    /// The instance of this step in a branch of the scatters around it, outermost first.
+    pub fn instance(&self, path: &[u32]) -> StepRef {
+        let mut text = self.0.clone();
+        for branch in path {
+            text.push('#');
+            text.push_str(&branch.to_string());
+        }
+        StepRef(text)
+    }
+
+    /// The step and the branches of an instance; `None` if what follows a `#` is no number.
+    pub fn split_instance(&self) -> Option<(StepRef, Vec<u32>)> {
+        let mut parts = self.0.split('#');
+        let step = StepRef(parts.next()?.to_owned());
+        let path: Option<Vec<u32>> = parts.map(|part| part.parse().ok()).collect();
+        Some((step, path?))
     }
 }
 
@@ -135,6 +156,12 @@ mod tests {
         for text in ["", "a/b", "a#1", "a\tb", "a\u{7f}", &"a".repeat(129)] {
             assert_eq!(JobName::new(text), Err(BadName::Job), "{text}");
         }
+        assert!(StepRef::new("").is_none() && StepRef::new("#1").is_none() && StepRef::new("a/b").is_none());
+        let long = StepRef::new(&"x".repeat(128)).unwrap();
+        let instance = long.instance(&[9_999, 12]);
+        assert_eq!(StepRef::new(instance.as_str()), Some(instance.clone()));
+        assert_eq!(instance.split_instance(), Some((long, vec![9_999, 12])));
+        assert_eq!(StepRef::new("a#b").unwrap().split_instance(), None);
         assert!(SlotPoolName::new("a/b").is_ok());
         assert_eq!(SlotPoolName::new("a\nb"), Err(BadName::SlotPool));
     }

@@ -170,7 +170,8 @@ fn why_wrong(run: RunId, found: &AuditedRun, ledger: &Ledger, evidence: &Evidenc
     let ended_with = |code: i32| executions.iter().any(|executed| executed.code == Some(code));
     let was_cancelled = ledger.cancelled.contains(&run) || found.job == CANCELLED;
     match &found.state {
-        RunState::Pending | RunState::Running { .. } => None,
+        RunState::Pending | RunState::Running { .. } | RunState::Paused { .. } => None,
+        RunState::TimedOut { .. } => Some("it timed out, and no run has a time limit".to_owned()),
         RunState::Succeeded { .. } if ended_with(0) => None,
         RunState::Succeeded { .. } if executions.is_empty() => Some("it succeeded and never ran".to_owned()),
         RunState::Succeeded { .. } => Some("it succeeded and no execution came to its end".to_owned()),

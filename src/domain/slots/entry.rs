@@ -59,6 +59,17 @@ pub enum EntryKind {
     CatchUp,
     /// A boot of the machine.
     Boot,
+    /// A step of a graph.
+    Task,
+    /// A poke of a sensor.
+    Poke,
+}
+
+impl EntryKind {
+    /// True for an entry of a step of a graph: its run decides what its end means.
+    pub fn is_of_graph(self) -> bool {
+        matches!(self, EntryKind::Task | EntryKind::Poke)
+    }
 }
 
 impl EntryKind {
@@ -70,6 +81,8 @@ impl EntryKind {
             EntryKind::Retry => "retry",
             EntryKind::CatchUp => "catchup",
             EntryKind::Boot => "boot",
+            EntryKind::Task => "task",
+            EntryKind::Poke => "poke",
         }
     }
 }
@@ -126,6 +139,8 @@ pub mod reason {
     pub const RETRY_SUCCEEDED: &str = "retry succeeded";
     /// T6, by an operator.
     pub const RETRY_CANCELLED: &str = "retry cancelled";
+    /// T7.
+    pub const NOT_WAITING: &str = "task is no longer waiting";
     /// A retry whose start would be too late.
     pub const DEADLINE_PASSED: &str = "starting deadline passed";
     /// T9.
@@ -221,6 +236,19 @@ impl EntryState {
 }
 
 impl SlotEntry {
+    /// True for an entry of a graph's step that was closed before it began, and not by its coordinator: the coordinator has
+    /// to look at it, and until then it counts as if it waited.
+    pub fn awaits_sight(&self) -> bool {
+        let closed = match &self.state {
+            EntryState::Expired { .. } => true,
+            EntryState::Cancelled { reason, .. } => {
+                ![reason::NOT_WAITING, reason::CRASH_LIMIT].contains(&reason.as_str())
+            }
+            EntryState::Queued { .. } | EntryState::Running { .. } | EntryState::Finished { .. } => false,
+        };
+        closed && self.kind.is_of_graph()
+    }
+
     /// True when `fence` holds it now.
     pub fn is_held_by(&self, fence: u64) -> bool {
         matches!(&self.state, EntryState::Running { claim } if claim.fence == fence)
@@ -358,6 +386,25 @@ pub(crate) mod tests {
         for closed in [&finished, &expired, &cancelled] {
             check(closed, ["-"; 6]);
         }
+    }
+
+    #[test]
+    fn only_a_decision_of_others_about_a_task_awaits_sight() {
+        let task = SlotEntry {
+            kind: EntryKind::Task,
+            ..entry(1)
+        };
+        let after = |entry: &SlotEntry, event| entry.next(&event, Millis(6)).unwrap().awaits_sight();
+        let by_operator = || EntryEvent::Withdraw(reason::BY_OPERATOR);
+        assert!(after(&task, EntryEvent::Expire) && after(&task, by_operator()));
+        assert!(!after(&task, EntryEvent::Withdraw(reason::NOT_WAITING)));
+        assert!(!after(&task, EntryEvent::Claim(claim(3))) && !task.awaits_sight());
+        let running = task.next(&EntryEvent::Claim(claim(3)), Millis(5)).unwrap();
+        assert!(!after(&running, EntryEvent::Finish(None)) && !after(&running, EntryEvent::Poison));
+        assert!(
+            !after(&entry(1), EntryEvent::Expire),
+            "a job's run ends with its entry"
+        );
     }
 
     #[test]

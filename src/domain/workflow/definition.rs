@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::lateness::Sla;
 use crate::domain::report::ReportWishes;
+use crate::domain::workflow::graph::document::{Document, StepDoc};
+use crate::domain::workflow::graph::kinds::StepKind;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
 
-/// A job or, later, a graph of several steps.
+/// A job, or a graph of several steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The name under which its versions are kept.
@@ -31,8 +33,12 @@ pub struct Definition {
     /// Which reports it asks for. Their addresses are not kept: they may be secrets.
     #[serde(default, skip_serializing_if = "ReportWishes::is_empty")]
     pub reports: ReportWishes,
-    /// The steps; exactly one for a job.
+    /// The step of a job; none for a graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// The graph, for what is no job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<Document>>,
 }
 
 /// The schedule as it was written.
@@ -316,7 +322,52 @@ impl Definition {
         (json, content)
     }
 
-    /// The one step of a job.
+    /// A graph that begins only when it is asked for: one of the API.
+    pub fn of_graph(name: JobName, document: Document) -> Definition {
+        Definition {
+            name,
+            enabled: true,
+            schedule: None,
+            concurrency: ConcurrencyPolicy::Allow,
+            policy: Policy::default(),
+            sla: Sla::default(),
+            reports: ReportWishes::default(),
+            steps: Vec::new(),
+            graph: Some(Box::new(document)),
+        }
+    }
+
+    /// The one step of a job; `None` for a graph.
+    pub fn job_step(&self) -> Option<&Step> {
+        self.steps.first()
+    }
+
+    /// True for several steps with edges between them.
+    pub fn is_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    /// The slots that every run of a job needs. The steps of a graph ask for their own, one by one.
+    pub fn job_demand(&self) -> Option<&SlotDemand> {
+        self.job_step().and_then(|step| step.slots.as_ref())
+    }
+
+    /// The slot pools of all its steps, each once.
+    pub fn slot_pools(&self) -> Vec<&SlotPoolName> {
+        let mut found: Vec<&SlotPoolName> = self
+            .job_demand()
+            .map(|demand| &demand.slot_pool)
+            .into_iter()
+            .collect();
+        if let Some(document) = &self.graph {
+            collect_slot_pools(&document.steps, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The one step of what is known to be a job.
     pub fn main_step(&self) -> &Step {
         self.steps
             .first()
@@ -341,8 +392,18 @@ impl Definition {
         for step in &mut launched.steps {
             step.command.save_limit = 0;
         }
+        launched.graph = self.graph.as_ref().map(|document| Box::new(document.launched()));
         let text = serde_json::to_string(&launched).expect("a definition is plain data");
         ids::sha256_hex(text.as_bytes())[..32].to_owned()
+    }
+}
+
+fn collect_slot_pools<'d>(steps: &'d [StepDoc], found: &mut Vec<&'d SlotPoolName>) {
+    for step in steps {
+        found.extend(step.slots.as_ref().map(|demand| &demand.slot_pool));
+        if let StepKind::Scatter(scatter) = &step.kind {
+            collect_slot_pools(&scatter.body.steps, found);
+        }
     }
 }
 
@@ -360,6 +421,7 @@ pub(crate) mod tests {
             policy: Policy::default(),
             sla: Sla::default(),
             reports: ReportWishes::default(),
+            graph: None,
             steps: vec![Step {
                 name: StepRef::main(),
                 command: CommandStep {

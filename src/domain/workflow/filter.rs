@@ -282,6 +282,7 @@ mod tests {
 
     fn run(job: &str, created_at: i64, trigger: Trigger) -> Run {
         Run {
+            graph: None,
             id: "run_01kb7v0n3gf5tb2h6m8w9x4yza".parse().unwrap(),
             definition: JobName::new(job).unwrap(),
             version: 1,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::graph::state::{GraphHeader, GraphStep, WaitsFor};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, NodeName, StepRef};
 use crate::words::time::Millis;
@@ -25,6 +26,8 @@ pub struct Run {
     pub record_version: u64,
     /// Where it stands.
     pub state: RunState,
+    /// What the run of a graph carries besides; none for a job.
+    pub graph: Option<Box<GraphHeader>>,
 }
 
 /// Whether a failed attempt of a run is followed by another one, and what ends that.
@@ -73,6 +76,22 @@ pub enum Trigger {
         /// The run that it repeats.
         of: RunId,
     },
+    /// A step of another run.
+    Child {
+        /// That run.
+        parent: RunId,
+        /// The step.
+        step: StepRef,
+    },
+    /// Somebody asked for another try from a step on: what was done before it is taken over.
+    RetryFrom {
+        /// Who.
+        principal: String,
+        /// The run that it repeats.
+        of: RunId,
+        /// The step; what failed without one.
+        step: Option<StepRef>,
+    },
 }
 
 impl Trigger {
@@ -82,17 +101,21 @@ impl Trigger {
             Trigger::Schedule { instant } | Trigger::CatchUp { instant } | Trigger::Boot { instant } => {
                 Some(*instant)
             }
-            Trigger::Manual { .. } | Trigger::Rerun { .. } => None,
+            Trigger::Manual { .. }
+            | Trigger::Rerun { .. }
+            | Trigger::Child { .. }
+            | Trigger::RetryFrom { .. } => None,
         }
     }
 
     /// The run that this one repeats.
     pub fn rerun_of(&self) -> Option<RunId> {
         match self {
-            Trigger::Rerun { of, .. } => Some(*of),
+            Trigger::Rerun { of, .. } | Trigger::RetryFrom { of, .. } => Some(*of),
             Trigger::Schedule { .. }
             | Trigger::Manual { .. }
             | Trigger::CatchUp { .. }
+            | Trigger::Child { .. }
             | Trigger::Boot { .. } => None,
         }
     }
@@ -101,7 +124,8 @@ impl Trigger {
     pub fn word(&self) -> &'static str {
         match self {
             Trigger::Schedule { .. } => "schedule",
-            Trigger::Manual { .. } | Trigger::Rerun { .. } => "manual",
+            Trigger::Manual { .. } | Trigger::Rerun { .. } | Trigger::RetryFrom { .. } => "manual",
+            Trigger::Child { .. } => "run",
             Trigger::CatchUp { .. } => "catchup",
             Trigger::Boot { .. } => "boot",
         }
@@ -150,6 +174,20 @@ pub enum RunState {
         /// Why.
         reason: String,
     },
+    /// Somebody holds it. Exits: running, and every end.
+    Paused {
+        /// When it began.
+        started_at: Millis,
+    },
+    /// Its time was over. No exit.
+    TimedOut {
+        /// When it began.
+        started_at: Millis,
+        /// When it ended.
+        ended_at: Millis,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// What happens to a run.
@@ -165,6 +203,12 @@ pub enum RunEvent {
     Cancelled(String),
     /// Its step will never start (queue timeout, cancelled entry, changed definition).
     Withdrawn(String),
+    /// Its time is over.
+    TimedOut(String),
+    /// Somebody holds it.
+    Paused,
+    /// Nobody holds it any more.
+    Resumed,
 }
 
 /// A pair of state and event that has no next state.
@@ -189,19 +233,27 @@ impl RunState {
             RunState::Failed { .. } => "failed",
             RunState::Cancelled { .. } => "cancelled",
             RunState::Skipped { .. } => "skipped",
+            RunState::Paused { .. } => "paused",
+            RunState::TimedOut { .. } => "timed_out",
         }
     }
 
     /// True when nothing can change any more.
     pub fn is_terminal(&self) -> bool {
-        !matches!(self, RunState::Pending | RunState::Running { .. })
+        !matches!(
+            self,
+            RunState::Pending | RunState::Running { .. } | RunState::Paused { .. }
+        )
     }
 
     /// When the first attempt started.
     pub fn started_at(&self) -> Option<Millis> {
         match self {
             RunState::Pending | RunState::Skipped { .. } => None,
-            RunState::Running { started_at } | RunState::Succeeded { started_at, .. } => Some(*started_at),
+            RunState::Running { started_at }
+            | RunState::Paused { started_at }
+            | RunState::TimedOut { started_at, .. }
+            | RunState::Succeeded { started_at, .. } => Some(*started_at),
             RunState::Failed { started_at, .. } | RunState::Cancelled { started_at, .. } => *started_at,
         }
     }
@@ -209,8 +261,9 @@ impl RunState {
     /// When it ended.
     pub fn ended_at(&self) -> Option<Millis> {
         match self {
-            RunState::Pending | RunState::Running { .. } => None,
+            RunState::Pending | RunState::Running { .. } | RunState::Paused { .. } => None,
             RunState::Succeeded { ended_at, .. }
+            | RunState::TimedOut { ended_at, .. }
             | RunState::Failed { ended_at, .. }
             | RunState::Cancelled { ended_at, .. }
             | RunState::Skipped { ended_at, .. } => Some(*ended_at),
@@ -220,8 +273,12 @@ impl RunState {
     /// Why it ended as it did.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            RunState::Pending | RunState::Running { .. } | RunState::Succeeded { .. } => None,
+            RunState::Pending
+            | RunState::Running { .. }
+            | RunState::Paused { .. }
+            | RunState::Succeeded { .. } => None,
             RunState::Failed { reason, .. }
+            | RunState::TimedOut { reason, .. }
             | RunState::Cancelled { reason, .. }
             | RunState::Skipped { reason, .. } => Some(reason),
         }
@@ -229,54 +286,70 @@ impl RunState {
 
     /// The next state, or the refusal of a pair that must not happen.
     pub fn next(&self, event: &RunEvent, now: Millis) -> Result<RunState, NoTransition> {
-        let refuse = || NoTransition {
-            what: "run",
-            state: self.word(),
-            event: format!("{event:?}"),
-        };
-        match self {
-            RunState::Pending => match event {
-                RunEvent::Started => Ok(RunState::Running { started_at: now }),
-                RunEvent::Failed(reason) => Ok(RunState::Failed {
-                    started_at: None,
-                    ended_at: now,
-                    reason: reason.clone(),
-                }),
-                RunEvent::Cancelled(reason) => Ok(RunState::Cancelled {
-                    started_at: None,
-                    ended_at: now,
-                    reason: reason.clone(),
-                }),
-                RunEvent::Withdrawn(reason) => Ok(RunState::Skipped {
-                    ended_at: now,
-                    reason: reason.clone(),
-                }),
-                RunEvent::Succeeded => Err(refuse()),
-            },
-            RunState::Running { started_at } => match event {
-                RunEvent::Started => Ok(RunState::Running {
-                    started_at: *started_at,
-                }),
-                RunEvent::Succeeded => Ok(RunState::Succeeded {
-                    started_at: *started_at,
-                    ended_at: now,
-                }),
-                RunEvent::Failed(reason) | RunEvent::Withdrawn(reason) => Ok(RunState::Failed {
-                    started_at: Some(*started_at),
-                    ended_at: now,
-                    reason: reason.clone(),
-                }),
-                RunEvent::Cancelled(reason) => Ok(RunState::Cancelled {
-                    started_at: Some(*started_at),
-                    ended_at: now,
-                    reason: reason.clone(),
-                }),
-            },
+        let next = match self {
+            RunState::Pending => before_start(event, now),
+            RunState::Running { started_at } => after_start(*started_at, false, event, now),
+            RunState::Paused { started_at } => after_start(*started_at, true, event, now),
             RunState::Succeeded { .. }
             | RunState::Failed { .. }
             | RunState::Cancelled { .. }
-            | RunState::Skipped { .. } => Err(refuse()),
-        }
+            | RunState::Skipped { .. }
+            | RunState::TimedOut { .. } => None,
+        };
+        next.ok_or_else(|| NoTransition {
+            what: "run",
+            state: self.word(),
+            event: format!("{event:?}"),
+        })
+    }
+}
+
+fn before_start(event: &RunEvent, now: Millis) -> Option<RunState> {
+    match event {
+        RunEvent::Started => Some(RunState::Running { started_at: now }),
+        RunEvent::Failed(reason) => Some(RunState::Failed {
+            started_at: None,
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::Cancelled(reason) => Some(RunState::Cancelled {
+            started_at: None,
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::Withdrawn(reason) => Some(RunState::Skipped {
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::Succeeded | RunEvent::TimedOut(_) | RunEvent::Paused | RunEvent::Resumed => None,
+    }
+}
+
+fn after_start(started_at: Millis, paused: bool, event: &RunEvent, now: Millis) -> Option<RunState> {
+    match event {
+        RunEvent::Started if paused => Some(RunState::Paused { started_at }),
+        RunEvent::Started => Some(RunState::Running { started_at }),
+        RunEvent::Succeeded => Some(RunState::Succeeded {
+            started_at,
+            ended_at: now,
+        }),
+        RunEvent::Failed(reason) | RunEvent::Withdrawn(reason) => Some(RunState::Failed {
+            started_at: Some(started_at),
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::Cancelled(reason) => Some(RunState::Cancelled {
+            started_at: Some(started_at),
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::TimedOut(reason) => Some(RunState::TimedOut {
+            started_at,
+            ended_at: now,
+            reason: reason.clone(),
+        }),
+        RunEvent::Paused => (!paused).then_some(RunState::Paused { started_at }),
+        RunEvent::Resumed => paused.then_some(RunState::Running { started_at }),
     }
 }
 
@@ -291,6 +364,8 @@ pub struct StepState {
     pub deaths: u32,
     /// Where it stands.
     pub phase: StepPhase,
+    /// What the step of a graph carries besides; none for a job's.
+    pub graph: Option<GraphStep>,
 }
 
 /// Where a step stands.
@@ -353,21 +428,68 @@ pub enum StepPhase {
         /// Why the slot pool has not taken it yet, if it was asked.
         refused: Option<String>,
     },
+    /// It waits for something that takes no slots. Exits: succeeded, failed, skipped, cancelled, ready, queued.
+    Waiting {
+        /// Since when.
+        since: Millis,
+        /// For what.
+        on: WaitsFor,
+    },
+    /// A step before it failed.
+    UpstreamFailed {
+        /// When that was certain.
+        ended_at: Millis,
+        /// Which.
+        reason: String,
+    },
+    /// It may start, but its run is held. Exits: ready, queued, cancelled.
+    Held {
+        /// Since when.
+        since: Millis,
+    },
 }
 
 impl StepPhase {
     /// The word on the wire.
     pub fn word(&self) -> &'static str {
         match self {
-            StepPhase::Ready { .. } => "ready",
+            StepPhase::Ready { .. } | StepPhase::Held { .. } => "ready",
             StepPhase::Queued { .. } => "queued",
             StepPhase::Retrying { .. } => "retrying",
-            StepPhase::Running { .. } => "running",
+            StepPhase::Running { .. }
+            | StepPhase::Waiting {
+                on: WaitsFor::Branches(_),
+                ..
+            } => "running",
             StepPhase::Succeeded { .. } => "succeeded",
             StepPhase::Failed { .. } => "failed",
             StepPhase::Skipped { .. } => "skipped",
             StepPhase::Cancelled { .. } => "cancelled",
+            StepPhase::Waiting { .. } => "waiting",
+            StepPhase::UpstreamFailed { .. } => "upstream_failed",
         }
+    }
+
+    /// When it ended.
+    pub fn ended_at(&self) -> Option<Millis> {
+        match self {
+            StepPhase::Succeeded { ended_at }
+            | StepPhase::Failed { ended_at, .. }
+            | StepPhase::Skipped { ended_at, .. }
+            | StepPhase::UpstreamFailed { ended_at, .. }
+            | StepPhase::Cancelled { ended_at, .. } => Some(*ended_at),
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Retrying { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Held { .. } => None,
+        }
+    }
+
+    /// True when nothing can change any more.
+    pub fn is_terminal(&self) -> bool {
+        self.ended_at().is_some()
     }
 
     /// Why it ended as it did, or why it is tried again.
@@ -376,8 +498,11 @@ impl StepPhase {
             StepPhase::Ready { .. }
             | StepPhase::Queued { .. }
             | StepPhase::Running { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Held { .. }
             | StepPhase::Succeeded { .. } => None,
             StepPhase::Retrying { reason, .. }
+            | StepPhase::UpstreamFailed { reason, .. }
             | StepPhase::Failed { reason, .. }
             | StepPhase::Skipped { reason, .. }
             | StepPhase::Cancelled { reason, .. } => Some(reason),

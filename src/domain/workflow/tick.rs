@@ -2,6 +2,7 @@
 //!
 //! A job has one step, so a fact about the step decides the run. One change of the store carries both.
 
+use super::graph::state::GraphStep;
 use super::run::{NoTransition, Run, RunEvent, StepPhase, StepState};
 use crate::words::time::Millis;
 
@@ -69,7 +70,8 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
         Fact::Withdrawn(reason) => Some(RunEvent::Withdrawn(reason.clone())),
     };
     let mut next_run = run.clone();
-    if let Some(event) = event {
+    // The run of a graph is moved by its tick; a fact about one of its steps is only noted here.
+    if let Some(event) = event.filter(|_| run.graph.is_none()) {
         next_run.state = run.state.next(&event, now)?;
     }
     next_run.record_version += 1;
@@ -81,10 +83,25 @@ pub fn fold(run: &Run, step: &StepState, fact: &Fact, now: Millis) -> Result<Tic
         next_step.attempt += 1;
         next_step.deaths = 0;
     }
+    if let Some(graph) = next_step.graph.as_mut() {
+        of_graph(graph, &next_step.phase, now);
+    }
     Ok(Ticked {
         step: next_step,
         run: next_run,
     })
+}
+
+/// The timer and the line of a graph's step whose claim begins or is given back.
+fn of_graph(graph: &mut GraphStep, phase: &StepPhase, now: Millis) {
+    // Given back, it stands where it stood. What waits for slots is in the queue of its slot pool.
+    let waits = matches!(phase, StepPhase::Ready { .. });
+    graph.line = graph.home.clone().filter(|_| waits);
+    let attempt = graph
+        .attempt_ms
+        .filter(|_| matches!(phase, StepPhase::Running { .. }));
+    let attempt_at = attempt.map(|limit| now.plus(limit));
+    graph.timer = [attempt_at, graph.total_at].into_iter().flatten().min();
 }
 
 fn next_phase(
@@ -103,7 +120,10 @@ fn next_phase(
         StepPhase::Succeeded { .. }
         | StepPhase::Failed { .. }
         | StepPhase::Skipped { .. }
-        | StepPhase::Cancelled { .. } => None,
+        | StepPhase::Cancelled { .. }
+        | StepPhase::Waiting { .. }
+        | StepPhase::Held { .. }
+        | StepPhase::UpstreamFailed { .. } => None,
     };
     next.ok_or_else(|| NoTransition {
         what: "step",
@@ -206,6 +226,7 @@ mod tests {
             id: RunId([1; 16]),
             definition: JobName::new("a").unwrap(),
             version: 1,
+            graph: None,
             trigger: Trigger::Schedule { instant: Millis(1) },
             node: None,
             created_at: Millis(1),
@@ -223,6 +244,7 @@ mod tests {
                 attempt: 1,
                 deaths: 0,
                 phase,
+                graph: None,
             },
         )
     }

@@ -404,7 +404,11 @@ fn marks(history: &History) -> Vec<Mark> {
         let text = match history.trigger {
             Trigger::CatchUp { .. } => "was due, and missed",
             Trigger::Boot { .. } => "the machine had booted",
-            Trigger::Schedule { .. } | Trigger::Manual { .. } | Trigger::Rerun { .. } => "was due",
+            Trigger::Schedule { .. }
+            | Trigger::Manual { .. }
+            | Trigger::Rerun { .. }
+            | Trigger::Child { .. }
+            | Trigger::RetryFrom { .. } => "was due",
         };
         marks.push(mark(MarkKind::Scheduled, at, text));
     }
@@ -414,6 +418,11 @@ fn marks(history: &History) -> Vec<Mark> {
         Trigger::CatchUp { .. } => "caught up".to_owned(),
         Trigger::Boot { .. } => "fired for the boot".to_owned(),
         Trigger::Rerun { principal, of } => format!("started by {principal} as a rerun of {of}"),
+        Trigger::Child { parent, step } => format!("started by step {step} of {parent}"),
+        Trigger::RetryFrom { principal, of, step } => match step {
+            Some(step) => format!("started by {principal} to try {of} again from {step}"),
+            None => format!("started by {principal} to try {of} again where it failed"),
+        },
     };
     marks.push(mark(MarkKind::Created, history.created_at, &text));
     marks.extend(match &history.standing {

@@ -4,8 +4,9 @@ use crate::domain::slots::entry::{EntryEvent, SlotEntry};
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::{self, Fact};
 use crate::engine::changes::{catch_up, report};
+use crate::store::graph_rows::StoredFact;
 use crate::store::rows::ReadyStep;
-use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
+use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs, runs};
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 
@@ -28,6 +29,12 @@ pub fn advance(
     fact: &Fact,
     ready: Option<&ReadyStep>,
 ) -> Result<(Run, StepState), Abort> {
+    if run.graph.is_some()
+        && let Some(stored) = fact_of_graph(step, fact)
+    {
+        graphs::append_fact(tx, run, &stored)?;
+        return Ok((run.clone(), step.clone()));
+    }
     let ticked = match tick::fold(run, step, fact, tx.now().wall) {
         Ok(ticked) => ticked,
         Err(refusal) => panic!("run {}: {refusal}", run.id),
@@ -41,6 +48,37 @@ pub fn advance(
         report::withdrawn(tx, &ticked.run, why)?;
     }
     Ok((ticked.run, ticked.step))
+}
+
+/// What ends a step of a graph is kept for its run, whose next tick decides what it means.
+fn fact_of_graph(step: &StepState, fact: &Fact) -> Option<StoredFact> {
+    let (reason, cancelled) = match fact {
+        Fact::Failed(reason) | Fact::Withdrawn(reason) => (reason, false),
+        Fact::Cancelled(reason) => (reason, true),
+        Fact::Claimed { .. }
+        | Fact::PutBack
+        | Fact::Retry { .. }
+        | Fact::Hastened
+        | Fact::Again { .. }
+        | Fact::Refused { .. }
+        | Fact::Succeeded => return None,
+    };
+    if let StepPhase::Running { fence, .. } = step.phase {
+        return Some(StoredFact::AttemptEnded {
+            step: step.step.clone(),
+            fence,
+            cancelled,
+            reason: reason.clone(),
+        });
+    }
+    let StepPhase::Queued { entry, .. } = step.phase else {
+        return None;
+    };
+    Some(StoredFact::EntryClosed {
+        step: step.step.clone(),
+        entry,
+        reason: reason.clone(),
+    })
 }
 
 /// Ends an entry that waits, and with it the run's step: skipped if nothing ever started, failed otherwise.
@@ -67,7 +105,14 @@ pub fn withdraw(
         Err(error) => return Err(error.into()),
     };
     entries::replace(tx, entry, &closed, None)?;
-    if let Some(both) = both.filter(|(_, step)| matches!(step.phase, StepPhase::Queued { .. })) {
+    let waits =
+        |step: &StepState| matches!(step.phase, StepPhase::Queued { entry: own, .. } if own == entry.seq);
+    let both = both.filter(|(_, step)| waits(step));
+    if both.is_none() {
+        // Nobody is told of it, and nobody will look at it.
+        entries::observe(tx, &closed)?;
+    }
+    if let Some(both) = both {
         let fact = if cancelled {
             Fact::Cancelled(reason)
         } else {

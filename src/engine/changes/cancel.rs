@@ -4,9 +4,10 @@ use crate::domain::slots::entry::{EntryEvent, EntryState, reason};
 use crate::domain::workflow::run::StepPhase;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::advance;
+use crate::store::graph_rows::StoredFact;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{LIVE_ATTEMPTS, SLOT_POOLS, STEPS};
-use crate::store::{Abort, Rows, Tx, entries, runs};
+use crate::store::{Abort, Rows, Tx, entries, graphs, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{JobName, SlotPoolName};
@@ -68,6 +69,11 @@ pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> 
     if header.state.is_terminal() {
         return Ok(RunCancelled::AlreadyEnded(header.state.word().to_owned()));
     }
+    if header.graph.is_some() {
+        let by = by.to_owned();
+        graphs::append_fact(tx, &header, &StoredFact::Cancel { by })?;
+        return Ok(RunCancelled::Ending(Vec::new()));
+    }
     let mut fences = Vec::new();
     for ((_, _, step), state) in tx.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
         match &state.phase {
@@ -79,13 +85,17 @@ pub fn run(tx: &mut Tx<'_>, id: RunId, by: &str) -> Result<RunCancelled, Abort> 
                     advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), true)?;
                 }
             }
-            StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
+            StepPhase::Ready { .. }
+            | StepPhase::Retrying { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Held { .. } => {
                 let both = advance::load(tx, id, &step)?;
                 advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
             }
             StepPhase::Succeeded { .. }
             | StepPhase::Failed { .. }
             | StepPhase::Skipped { .. }
+            | StepPhase::UpstreamFailed { .. }
             | StepPhase::Cancelled { .. } => {}
         }
     }
@@ -132,6 +142,12 @@ pub struct JobStopped {
 pub fn job(tx: &mut Tx<'_>, name: &JobName, by: &str) -> Result<JobStopped, Abort> {
     let mut stopped = JobStopped::default();
     for id in runs::active_of(tx, name, limits::SLOTS_MAX as usize * 2)? {
+        if let Some(header) = runs::by_id(tx, id)?.filter(|run| run.graph.is_some()) {
+            let by = by.to_owned();
+            graphs::append_fact(tx, &header, &StoredFact::Cancel { by })?;
+            stopped.instances += 1;
+            continue;
+        }
         for ((_, _, step), state) in tx.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
             match &state.phase {
                 StepPhase::Running { .. } => stopped.fences.extend(mark(tx, id, &step, by)?),
@@ -140,13 +156,17 @@ pub fn job(tx: &mut Tx<'_>, name: &JobName, by: &str) -> Result<JobStopped, Abor
                         advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::BY_OPERATOR), false)?;
                     }
                 }
-                StepPhase::Ready { .. } | StepPhase::Retrying { .. } => {
+                StepPhase::Ready { .. }
+                | StepPhase::Retrying { .. }
+                | StepPhase::Waiting { .. }
+                | StepPhase::Held { .. } => {
                     let both = advance::load(tx, id, &step)?;
                     advance::advance(tx, &both, &Fact::Cancelled(format!("cancelled by {by}")), None)?;
                 }
                 StepPhase::Succeeded { .. }
                 | StepPhase::Failed { .. }
                 | StepPhase::Skipped { .. }
+                | StepPhase::UpstreamFailed { .. }
                 | StepPhase::Cancelled { .. } => {}
             }
         }

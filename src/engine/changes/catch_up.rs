@@ -323,8 +323,10 @@ pub fn run_ended(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
         } => Some(reason.as_str()),
         RunState::Pending
         | RunState::Running { .. }
+        | RunState::Paused { .. }
         | RunState::Succeeded { .. }
         | RunState::Failed { .. }
+        | RunState::TimedOut { .. }
         | RunState::Cancelled { .. } => None,
     };
     if let Some(reason) = never_started {

@@ -8,7 +8,7 @@ use crate::domain::slots::admission::{self, BlockedBy, HeadVerdict};
 use crate::domain::slots::claim::{Claim, Lease, Place, ProcessRef};
 use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
-use crate::domain::workflow::run::Run;
+use crate::domain::workflow::run::{Run, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
 use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, start};
@@ -337,7 +337,12 @@ fn serve(
                 advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false)?;
             }
             HeadVerdict::Supersede => {
-                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::RETRY_SUPERSEDED), false)?;
+                let why = if entry.kind.is_of_graph() {
+                    reason::NOT_WAITING
+                } else {
+                    reason::RETRY_SUPERSEDED
+                };
+                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(why), false)?;
             }
             HeadVerdict::Wait(BlockedBy::Forbid)
                 if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>
@@ -395,10 +400,13 @@ fn definition_of(tx: &mut Tx<'_>, run: &Run) -> Result<JsonText, StoreError> {
         })
 }
 
-fn kill_timeout_of(book: &Book, job: &JobName) -> u64 {
-    book.jobs
-        .get(job)
-        .map_or(30_000, |job| job.definition.main_step().command.kill_timeout_ms)
+fn kill_timeout_of(book: &Book, job: &JobName, step: &StepState) -> u64 {
+    let of_graph = step.graph.as_ref().map(|graph| graph.kill_timeout_ms);
+    let of_job = || {
+        let step = book.jobs.get(job)?.definition.job_step()?;
+        Some(step.command.kill_timeout_ms)
+    };
+    of_graph.or_else(of_job).unwrap_or(30_000)
 }
 
 fn claim_entry(
@@ -433,7 +441,7 @@ fn claim_entry(
             id: entry.id,
             slot_pool: entry.slot_pool.clone(),
         }),
-        kill_timeout_ms: kill_timeout_of(book, &entry.job),
+        kill_timeout_ms: kill_timeout_of(book, &entry.job, &both.1),
         ending: None,
     };
     tx.put(&LIVE_ATTEMPTS, &(TENANT, entry.run, entry.step.clone()), &live)?;
@@ -527,7 +535,7 @@ fn claim_ready_step(
         number,
         claim: claim.clone(),
         entry: None,
-        kill_timeout_ms: kill_timeout_of(book, &row.job),
+        kill_timeout_ms: kill_timeout_of(book, &row.job, &both.1),
         ending: None,
     };
     tx.put(&LIVE_ATTEMPTS, &(TENANT, run, step.clone()), &live)?;

@@ -178,6 +178,21 @@ pub fn ending_sentence(cause: EndingCause, by: &str) -> String {
     }
 }
 
+/// Ends the claim alone: its row, its attempt and its slots. What it means for the step is somebody else's matter.
+pub fn release(
+    tx: &mut Tx<'_>,
+    holder: &Holder,
+    live: &LiveAttempt,
+    attempt: Option<&Attempt>,
+) -> Result<(), StoreError> {
+    let entry = entry_of(tx, live)?;
+    end_live(tx, holder, live, attempt)?;
+    match entry {
+        Some(entry) => move_entry(tx, &entry, &EntryEvent::Finish(None)),
+        None => Ok(()),
+    }
+}
+
 fn entry_of(tx: &mut Tx<'_>, live: &LiveAttempt) -> Result<Option<SlotEntry>, StoreError> {
     let Some(place) = &live.entry else { return Ok(None) };
     let entry = entries::by_seq(tx, place.seq)?;

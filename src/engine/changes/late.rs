@@ -244,9 +244,14 @@ fn has_begun(run: &Run) -> bool {
 fn of_pending(run: &Run) -> Fate {
     match &run.state {
         RunState::Skipped { reason, .. } if reason == reason::BY_OPERATOR => Fate::Excused,
-        RunState::Skipped { reason, .. } | RunState::Failed { reason, .. } => Fate::Skipped(reason.clone()),
+        RunState::Skipped { reason, .. }
+        | RunState::Failed { reason, .. }
+        | RunState::TimedOut { reason, .. } => Fate::Skipped(reason.clone()),
         RunState::Cancelled { .. } => Fate::Excused,
-        RunState::Pending | RunState::Running { .. } | RunState::Succeeded { .. } => Fate::Waits,
+        RunState::Pending
+        | RunState::Running { .. }
+        | RunState::Paused { .. }
+        | RunState::Succeeded { .. } => Fate::Waits,
     }
 }
 

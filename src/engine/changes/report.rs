@@ -145,9 +145,10 @@ fn joined(of_attempt: Option<String>, of_run: Option<String>) -> Option<String> 
 fn kind_of_end(state: &RunState) -> Option<ReportKind> {
     match state {
         RunState::Succeeded { .. } => Some(ReportKind::Success),
-        RunState::Failed { .. } => Some(ReportKind::PermanentFailure),
+        RunState::Failed { .. } | RunState::TimedOut { .. } => Some(ReportKind::PermanentFailure),
         RunState::Pending
         | RunState::Running { .. }
+        | RunState::Paused { .. }
         | RunState::Cancelled { .. }
         | RunState::Skipped { .. } => None,
     }

@@ -412,7 +412,7 @@ fn enter_again(
     rules: maintain::Rules,
 ) -> Result<Result<(), String>, Abort> {
     let (run, step) = both;
-    let Some(demand) = job.definition.main_step().slots.clone() else {
+    let Some(demand) = job.definition.job_demand().cloned() else {
         if job.definition.concurrency == ConcurrencyPolicy::Forbid
             && start::is_another_active(tx, &run.definition, run.id)?
         {
@@ -477,7 +477,11 @@ pub fn right_at_start(
 ) -> Result<RetryRight, Abort> {
     match trigger {
         Trigger::Manual { .. } | Trigger::Rerun { .. } if asked => Ok(RetryRight::Own),
-        Trigger::Manual { .. } | Trigger::Rerun { .. } | Trigger::CatchUp { .. } => Ok(RetryRight::No),
+        Trigger::Manual { .. }
+        | Trigger::Rerun { .. }
+        | Trigger::CatchUp { .. }
+        | Trigger::Child { .. }
+        | Trigger::RetryFrom { .. } => Ok(RetryRight::No),
         Trigger::Schedule { .. } | Trigger::Boot { .. } => {
             let name = &job.definition.name;
             let scope = scope_of(node);

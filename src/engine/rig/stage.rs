@@ -288,7 +288,10 @@ impl Daemon {
     pub(super) fn wish(&self, job: &str, trigger: Trigger) -> Start {
         let number = self.number();
         let node = match trigger {
-            Trigger::Manual { .. } | Trigger::Rerun { .. } => Some(self.engine.node.clone()),
+            Trigger::Manual { .. }
+            | Trigger::Rerun { .. }
+            | Trigger::Child { .. }
+            | Trigger::RetryFrom { .. } => Some(self.engine.node.clone()),
             Trigger::Schedule { .. } | Trigger::CatchUp { .. } | Trigger::Boot { .. } => None,
         };
         Start {

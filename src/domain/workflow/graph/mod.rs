@@ -1,0 +1,34 @@
+//! Graphs: definitions of several steps and the edges between them, and how a run of one is moved.
+//!
+//! A [`document::Document`] is what is written and stored; `read` makes one of what was posted, `check` judges how its
+//! steps stand to each other, and `judge` does both. `canonical` is the text that a digest is made of. [`build::Graph`] is
+//! the document, compiled. [`tick::tick`] moves a run.
+
+pub mod again;
+mod asks;
+mod braces;
+pub mod build;
+pub mod canonical;
+pub mod check;
+mod compute;
+pub mod diff;
+pub mod document;
+pub mod finding;
+pub mod judge;
+pub mod key;
+pub mod kinds;
+mod launched;
+mod moves;
+mod reach;
+pub mod read;
+mod scope;
+pub mod simulate;
+pub mod span;
+pub mod state;
+pub mod template;
+pub mod tick;
+mod timers;
+mod tries;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,489 @@
+//! From a step that has ended to the steps that follow: edges, joins, and what a step does when it is reached.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::build::{Node, Work};
+use super::document::{EdgeKind, Join, OnError};
+use super::key::{Key, NodeId, ValueName};
+use super::kinds::StepKind;
+use super::moves::Moving;
+use super::state::{Branches, GraphStep, WaitsFor};
+use super::tick::{NewChild, StepError, View};
+use crate::domain::workflow::run::{StepPhase, StepState};
+use crate::expr::Fault;
+use crate::words::limits;
+
+/// What the incoming edges of a step say together.
+enum Joined {
+    /// Not all have ended.
+    Wait,
+    Run,
+    Skip(String),
+    UpstreamFailed(String),
+    Fault(Fault),
+}
+
+/// What one incoming edge says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    NotYet,
+    Taken,
+    NotTaken,
+    /// Not taken, because its source failed.
+    Failed,
+}
+
+impl<V: View> Moving<'_, V> {
+    /// Looks at what follows a step that has ended.
+    pub(super) fn follow(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        if matches!(graph.node(key.node).work, Work::Succeed(_) | Work::Fail(..)) && !self.was_skipped(key)? {
+            return self.end_by_step(key);
+        }
+        for target in &graph.node(key.node).next {
+            let next = Key {
+                node: *target,
+                path: key.path.clone(),
+            };
+            if self.step_of(&next)?.is_some() {
+                continue;
+            }
+            match self.join(&next)? {
+                Joined::Wait => {}
+                Joined::Run => self.reach(&next)?,
+                Joined::Skip(reason) => {
+                    let state = self.fresh_step(&next);
+                    let ended_at = self.now;
+                    self.end(&next, state, StepPhase::Skipped { ended_at, reason })?;
+                }
+                Joined::UpstreamFailed(reason) => {
+                    let state = self.fresh_step(&next);
+                    let ended_at = self.now;
+                    self.end(&next, state, StepPhase::UpstreamFailed { ended_at, reason })?;
+                }
+                Joined::Fault(fault) => {
+                    let state = self.fresh_step(&next);
+                    self.fail(&next, state, &error_of(&fault))?;
+                }
+            }
+        }
+        self.count_branch(key)
+    }
+
+    fn was_skipped(&mut self, key: &Key) -> Result<bool, V::Error> {
+        let state = self.step_of(key)?;
+        Ok(state.is_some_and(|state| {
+            matches!(
+                state.phase,
+                StepPhase::Skipped { .. } | StepPhase::UpstreamFailed { .. } | StepPhase::Cancelled { .. }
+            )
+        }))
+    }
+
+    fn fresh_step(&self, key: &Key) -> StepState {
+        StepState {
+            step: key.name(self.graph),
+            attempt: 1,
+            deaths: 0,
+            phase: StepPhase::Held { since: self.now },
+            graph: Some(GraphStep::reached(self.now)),
+        }
+    }
+
+    fn join(&mut self, key: &Key) -> Result<Joined, V::Error> {
+        let graph = self.graph;
+        let node = graph.node(key.node);
+        let mut says = Vec::with_capacity(node.incoming.len());
+        let mut culprit = None;
+        for (place, edge) in node.incoming.iter().enumerate() {
+            let said = match self.edge_says(key, place)? {
+                Ok(said) => said,
+                Err(fault) => return Ok(Joined::Fault(fault)),
+            };
+            if said == Says::Failed && culprit.is_none() {
+                culprit = Some(graph.node(edge.from).doc.name.clone());
+            }
+            says.push(said);
+        }
+        let any = |wanted: Says| says.contains(&wanted);
+        let all_ended = !any(Says::NotYet);
+        let not_taken = |culprit: Option<_>| match culprit {
+            Some(step) => Joined::UpstreamFailed(format!("step {step} before it failed")),
+            None => Joined::Skip("no edge to it was taken".to_owned()),
+        };
+        Ok(match node.doc.join {
+            Join::AnySuccess if any(Says::Taken) => Joined::Run,
+            _ if !all_ended => Joined::Wait,
+            Join::AllSuccess if says.iter().all(|said| *said == Says::Taken) => Joined::Run,
+            Join::AllDone => Joined::Run,
+            Join::NoneFailed if culprit.is_none() && any(Says::Taken) => Joined::Run,
+            Join::AllSuccess | Join::AnySuccess | Join::NoneFailed => not_taken(culprit),
+        })
+    }
+
+    fn edge_says(&mut self, key: &Key, place: usize) -> Result<Result<Says, Fault>, V::Error> {
+        let graph = self.graph;
+        let edge = &graph.node(key.node).incoming[place];
+        let source = Key {
+            node: edge.from,
+            path: key.path.clone(),
+        };
+        let Some(state) = self.step_of(&source)? else {
+            return Ok(Ok(Says::NotYet));
+        };
+        if !state.phase.is_terminal() {
+            return Ok(Ok(Says::NotYet));
+        }
+        let failed = matches!(state.phase, StepPhase::Failed { .. });
+        let goes_on = graph.node(edge.from).doc.on_error == OnError::Continue;
+        let succeeded = matches!(state.phase, StepPhase::Succeeded { .. }) || failed && goes_on;
+        let bad = matches!(
+            state.phase,
+            StepPhase::Failed { .. } | StepPhase::UpstreamFailed { .. } | StepPhase::Cancelled { .. }
+        );
+        if succeeded && !self.switch_allows(edge.from, &source, key.node)? {
+            return Ok(Ok(Says::NotTaken));
+        }
+        let said = match edge.kind {
+            EdgeKind::Success if succeeded => Says::Taken,
+            EdgeKind::Failure if failed => Says::Taken,
+            EdgeKind::Always => Says::Taken,
+            EdgeKind::Condition if succeeded => {
+                let Some(condition) = &edge.condition else {
+                    return Ok(Ok(Says::Taken));
+                };
+                let scope = self.scope([condition], key)?;
+                match condition.evaluate_bool(&scope) {
+                    Ok(true) => Says::Taken,
+                    Ok(false) => Says::NotTaken,
+                    Err(fault) => return Ok(Err(fault)),
+                }
+            }
+            EdgeKind::Success | EdgeKind::Condition if bad => Says::Failed,
+            EdgeKind::Success | EdgeKind::Failure | EdgeKind::Condition => Says::NotTaken,
+        };
+        Ok(Ok(said))
+    }
+
+    /// A switch takes its edges to the steps of its cases only if they were chosen.
+    fn switch_allows(&mut self, from: NodeId, source: &Key, target: NodeId) -> Result<bool, V::Error> {
+        let graph = self.graph;
+        let Work::Switch(cases, default) = &graph.node(from).work else {
+            return Ok(true);
+        };
+        let is_choice = cases.iter().any(|(_, choice)| *choice == target) || *default == Some(target);
+        if !is_choice {
+            return Ok(true);
+        }
+        let chosen = self.value(&ValueName::Output(source.name(graph)))?;
+        let chosen = chosen.as_deref().and_then(Value::as_str);
+        Ok(chosen == Some(graph.node(target).doc.name.as_str()))
+    }
+
+    /// A step is reached: its condition decides whether it begins.
+    pub(super) fn reach(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let node = graph.node(key.node);
+        let mut state = self.fresh_step(key);
+        if let Some(graph_step) = state.graph.as_mut() {
+            graph_step.total_at = node.doc.timeouts.total.map(|total| self.now.plus(total.0));
+            // The runner of a process keeps its time itself.
+            let is_process = matches!(node.doc.kind, StepKind::Command(_) | StepKind::Sensor(_));
+            let attempt = node.doc.timeouts.attempt.filter(|_| !is_process);
+            graph_step.attempt_ms = attempt.map(|limit| limit.0);
+            graph_step.kill_timeout_ms = node
+                .doc
+                .kind
+                .command()
+                .map_or(0, |command| command.kill_timeout_ms);
+        }
+        if let Some(when) = &node.when {
+            let scope = self.scope([when], key)?;
+            match when.evaluate_bool(&scope) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let phase = StepPhase::Skipped {
+                        ended_at: self.now,
+                        reason: "its condition is false".to_owned(),
+                    };
+                    return self.end(key, state, phase);
+                }
+                Err(fault) => return self.fail(key, state, &error_of(&fault)),
+            }
+        }
+        self.start(key, state, node)
+    }
+
+    fn start(&mut self, key: &Key, state: StepState, node: &Node) -> Result<(), V::Error> {
+        match &node.work {
+            Work::Command | Work::Sensor | Work::Http(_) | Work::Task(_) => self.make_ready(key, state),
+            Work::WaitFor(ms) => {
+                let due = self.now.plus(*ms);
+                self.wait(key, state, WaitsFor::Timer { due })
+            }
+            Work::WaitUntil(until) => {
+                let scope = self.scope([until], key)?;
+                match until.evaluate_instant(&scope) {
+                    Ok(due) => self.wait(key, state, WaitsFor::Timer { due }),
+                    Err(fault) => self.fail(key, state, &error_of(&fault)),
+                }
+            }
+            Work::Checkpoint => self.wait(key, state, WaitsFor::Checkpoint),
+            Work::Approval => self.wait(key, state, WaitsFor::Approval),
+            Work::Scatter(_) => self.scatter(key, state),
+            Work::Subworkflow(input) => self.begin_child(key, state, input.as_ref()),
+            Work::Project(_)
+            | Work::Filter(..)
+            | Work::Map(..)
+            | Work::Merge(_)
+            | Work::Reduce(_)
+            | Work::Assert(_)
+            | Work::Template(_)
+            | Work::Switch(..)
+            | Work::Gather(_)
+            | Work::Fail(..)
+            | Work::Succeed(_) => match self.compute(key, &node.work)? {
+                Ok(output) => self.succeed(key, state, Some(Arc::new(output))),
+                Err(error) => self.fail(key, state, &error),
+            },
+        }
+    }
+
+    fn wait(&mut self, key: &Key, state: StepState, on: WaitsFor) -> Result<(), V::Error> {
+        if let WaitsFor::Timer { due } = on
+            && due <= self.now
+        {
+            return self.succeed(key, state, Some(Arc::new(json!({"due": due.to_string()}))));
+        }
+        let since = self.now;
+        let phase = StepPhase::Waiting { since, on };
+        self.put(key, StepState { phase, ..state })
+    }
+
+    /// The step may be executed: by whoever has the means, as soon as somebody has.
+    pub(super) fn make_ready(&mut self, key: &Key, mut state: StepState) -> Result<(), V::Error> {
+        let since = self.now;
+        if let Some(graph) = state.graph.as_mut() {
+            graph.queued_since = Some(since);
+        }
+        if self.is_held() {
+            let phase = StepPhase::Held { since };
+            return self.put(key, StepState { phase, ..state });
+        }
+        self.dispatch.push((state.step.clone(), key.node));
+        let phase = StepPhase::Ready { since };
+        self.put(key, StepState { phase, ..state })
+    }
+
+    fn begin_child(
+        &mut self,
+        key: &Key,
+        state: StepState,
+        input: Option<&crate::expr::Program>,
+    ) -> Result<(), V::Error> {
+        let input = match input {
+            None => Value::Null,
+            Some(program) => {
+                let scope = self.scope([program], key)?;
+                match program.evaluate(&scope) {
+                    Ok(input) => input,
+                    Err(fault) => return self.fail(key, state, &error_of(&fault)),
+                }
+            }
+        };
+        let run = (self.fresh)();
+        self.children.push(NewChild {
+            step: state.step.clone(),
+            input: Arc::new(input),
+            run,
+        });
+        let kind = &self.graph.node(key.node).doc.kind;
+        if !matches!(kind, StepKind::Subworkflow(sub) if !sub.wait) {
+            return self.wait(key, state, WaitsFor::Child { run });
+        }
+        self.succeed(key, state, Some(Arc::new(json!({"run": run.to_string()}))))
+    }
+
+    fn scatter(&mut self, key: &Key, state: StepState) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let Some(scatter) = graph.node(key.node).as_scatter() else {
+            return Ok(());
+        };
+        let scope = self.scope([&scatter.items], key)?;
+        let items = match scatter.items.evaluate(&scope) {
+            Ok(items) => items,
+            Err(fault) => return self.fail(key, state, &error_of(&fault)),
+        };
+        let Some(total) = items.as_array().map(Vec::len) else {
+            let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
+            return self.fail(key, state, &error);
+        };
+        let own_limit = match &graph.node(key.node).doc.kind {
+            StepKind::Scatter(scatter) => scatter.max_items.map(|most| most as usize),
+            _ => None,
+        };
+        let most = own_limit
+            .unwrap_or(limits::BRANCHES_MAX)
+            .min(limits::BRANCHES_MAX);
+        if total > most {
+            let text = format!("`items` has {total} items; a scatter takes at most {most}");
+            return self.fail(key, state, &StepError::new("scatter.too_many", text).for_good());
+        }
+        if total == 0 {
+            return self.succeed(key, state, Some(Arc::new(json!(0))));
+        }
+        self.keep(ValueName::Items(state.step.clone()), Arc::new(items));
+        let branches = Branches {
+            total: u32::try_from(total).unwrap_or(u32::MAX),
+            ..Branches::default()
+        };
+        self.wait(key, state, WaitsFor::Branches(branches))?;
+        self.begin_branches(key)
+    }
+
+    pub(super) fn reach_if_new(&mut self, key: &Key) -> Result<(), V::Error> {
+        if self.step_of(key)?.is_some() {
+            return Ok(());
+        }
+        self.reach(key)
+    }
+
+    /// A scatter that was taken over waits for branches again: it is counted from the start.
+    pub(super) fn reopen(&mut self, key: &Key, mut state: StepState) -> Result<(), V::Error> {
+        let items = self.value(&ValueName::Items(state.step.clone()))?;
+        let total = items.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+        let total = u32::try_from(total).unwrap_or(u32::MAX);
+        let branches = Branches {
+            total,
+            begun: total,
+            ..Branches::default()
+        };
+        state.phase = StepPhase::Waiting {
+            since: self.now,
+            on: WaitsFor::Branches(branches),
+        };
+        self.put(key, state)
+    }
+
+    /// The branches of a scatter of which nothing was taken over.
+    pub(super) fn reach_branches(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let Some(scatter) = graph.node(key.node).as_scatter() else {
+            return Ok(());
+        };
+        let state = self.step_of(key)?;
+        let Some(StepPhase::Waiting {
+            on: WaitsFor::Branches(branches),
+            ..
+        }) = state.map(|state| state.phase)
+        else {
+            return Ok(());
+        };
+        for branch in 0..branches.total {
+            for root in &scatter.roots {
+                self.reach_if_new(&key.inside(*root, branch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins as many branches as may be open.
+    fn begin_branches(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let node = graph.node(key.node);
+        let (Some(scatter), StepKind::Scatter(doc)) = (node.as_scatter(), &node.doc.kind) else {
+            return Ok(());
+        };
+        let open_max = doc
+            .max_parallel
+            .unwrap_or(limits::OPEN_BRANCHES_MAX)
+            .min(limits::OPEN_BRANCHES_MAX);
+        let Some(mut state) = self.step_of(key)? else {
+            return Ok(());
+        };
+        let StepPhase::Waiting {
+            on: WaitsFor::Branches(branches),
+            ..
+        } = &mut state.phase
+        else {
+            return Ok(());
+        };
+        let from = branches.begun;
+        let room = open_max.saturating_sub(branches.open());
+        branches.begun = branches.total.min(from + room);
+        let to = branches.begun;
+        if from == to {
+            return Ok(());
+        }
+        self.put(key, state)?;
+        for branch in from..to {
+            for root in &scatter.roots {
+                self.reach(&key.inside(*root, branch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the branch in which a step has ended, when it was the last of it.
+    fn count_branch(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let Some((scatter_key, branch)) = key.around(graph) else {
+            return Ok(());
+        };
+        let node = graph.node(scatter_key.node);
+        let (Some(scatter), StepKind::Scatter(doc)) = (node.as_scatter(), &node.doc.kind) else {
+            return Ok(());
+        };
+        let whole = scatter_key.inside(scatter_key.node, branch);
+        if self.counted.contains(&whole) {
+            return Ok(());
+        }
+        let mut failed = false;
+        for id in &scatter.body {
+            let Some(state) = self.step_of(&scatter_key.inside(*id, branch))? else {
+                return Ok(());
+            };
+            if !state.phase.is_terminal() {
+                return Ok(());
+            }
+            failed |= graph.node(*id).fails_run_by(&state.phase).is_some()
+                || matches!(state.phase, StepPhase::Cancelled { .. });
+        }
+        self.counted.insert(whole);
+        let Some(mut state) = self.step_of(&scatter_key)? else {
+            return Ok(());
+        };
+        let StepPhase::Waiting {
+            on: WaitsFor::Branches(branches),
+            ..
+        } = &mut state.phase
+        else {
+            return Ok(());
+        };
+        if failed {
+            branches.failed += 1;
+        } else {
+            branches.succeeded += 1;
+        }
+        let branches = *branches;
+        if branches.succeeded + branches.failed < branches.total {
+            self.put(&scatter_key, state)?;
+            return self.begin_branches(&scatter_key);
+        }
+        if doc
+            .tolerated_failures
+            .is_exceeded(branches.failed, branches.total)
+        {
+            let text = format!("{} of {} branches failed", branches.failed, branches.total);
+            return self.fail(&scatter_key, state, &StepError::new("scatter.failed", text));
+        }
+        self.succeed(&scatter_key, state, Some(Arc::new(json!(branches.total))))
+    }
+}
+
+/// A fault of an expression, as the error of a step: the same expression over the same values fails again.
+pub(super) fn error_of(fault: &Fault) -> StepError {
+    StepError::new(fault.code, fault.message.clone()).for_good()
+}

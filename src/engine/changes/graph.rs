@@ -1,0 +1,361 @@
+//! A tick's outcome, written: the run, its steps and values, what may be executed now, and runs that begin with it.
+//!
+//! Everything was decided before, from a snapshot. A run that has moved since is not touched: its tick is computed again.
+
+use std::sync::Arc;
+
+use crate::domain::payload::Payload;
+use crate::domain::slots::entry::{EntryEvent, EntryKind, reason};
+use crate::domain::workflow::attempt::{Attempt, Outcome};
+use crate::domain::workflow::definition::SlotDemand;
+use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::key::{Key, ValueName};
+use crate::domain::workflow::graph::kinds::StepKind;
+use crate::domain::workflow::graph::state::{Line, TaskPlace};
+use crate::domain::workflow::graph::tick::Changes;
+use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::engine::book::Book;
+use crate::engine::changes::complete::{self, Holder};
+use crate::engine::changes::start::{self, Entered, Entering};
+use crate::engine::changes::{cancel, catch_up, maintain};
+use crate::store::graph_rows::StoredFact;
+use crate::store::rows::{Ending, EndingCause, LiveAttempt};
+use crate::store::tables::{FACTS, LIVE_ATTEMPTS};
+use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs, runs};
+use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::limits;
+use crate::words::names::StepRef;
+
+const TENANT: TenantId = TenantId::DEFAULT;
+
+/// The queue of steps that this program executes itself, without a process. No queue of a definition has this name.
+pub const INTERNAL_QUEUE: &str = "!http";
+
+/// A claim that has ended, with the attempt that it was; a poke of a sensor that was not met is none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedClaim {
+    /// The claim.
+    pub holder: Holder,
+    /// The attempt.
+    pub attempt: Option<Attempt>,
+}
+
+/// A tick's outcome.
+#[derive(Debug, Clone)]
+pub struct Moved {
+    /// What the run was when the tick was computed.
+    pub version: u64,
+    /// The definition that it has pinned.
+    pub graph: Arc<Graph>,
+    /// What was decided.
+    pub changes: Changes,
+    /// The values of the changes, as rows keep them.
+    pub values: Vec<(ValueName, Payload)>,
+    /// Claims that have ended.
+    pub claims: Vec<EndedClaim>,
+    /// Stored facts that are folded in.
+    pub folded: Vec<u64>,
+    /// Runs that begin with it.
+    pub children: Vec<Begin>,
+    /// Whether what is overdue in slot pools may expire with it.
+    pub rules: maintain::Rules,
+}
+
+/// A run that begins.
+#[derive(Debug, Clone)]
+pub struct Begin {
+    /// Its definition.
+    pub graph: Arc<Graph>,
+    /// Its first tick.
+    pub changes: Changes,
+    /// Its values.
+    pub values: Vec<(ValueName, Payload)>,
+    /// Runs that begin with it.
+    pub children: Vec<Begin>,
+    /// Whether what is overdue in slot pools may expire with it.
+    pub rules: maintain::Rules,
+}
+
+/// What became of a tick.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Applied {
+    /// It is written; fences of executions that are to be ended.
+    Done(Vec<u64>),
+    /// The run has moved meanwhile: nothing was written.
+    Moved,
+}
+
+/// Writes a tick.
+pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abort> {
+    let after = &moved.changes.run;
+    let before = runs::by_id(tx, after.id)?;
+    let Some(before) = before.filter(|before| before.record_version == moved.version) else {
+        return Ok(Applied::Moved);
+    };
+    for number in &moved.folded {
+        let key = (TENANT, after.id, *number);
+        if let Some(StoredFact::EntryClosed { entry, .. }) = tx.get(&FACTS, &key)? {
+            observe(tx, entry)?;
+        }
+        tx.remove(&FACTS, &key)?;
+    }
+    for claim in &moved.claims {
+        if let Some(live) = complete::held(tx, &claim.holder)? {
+            complete::release(tx, &claim.holder, &live, claim.attempt.as_ref())?;
+        }
+    }
+    for (step, entry) in &moved.changes.retire {
+        retire(tx, step, *entry)?;
+    }
+    let fences = end_attempts(tx, &moved.changes)?;
+    write(tx, book, &moved.graph, &moved.changes, &moved.values, moved.rules)?;
+    runs::replace(tx, &before, after)?;
+    if after.state.is_terminal() {
+        catch_up::run_ended(tx, after)?;
+    }
+    follow_runs(tx, book, &moved.changes, &moved.children)?;
+    Ok(Applied::Done(fences))
+}
+
+/// Writes a run that begins, and those that begin with it.
+pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<(), Abort> {
+    runs::insert_graph(tx, &wish.changes.run)?;
+    write(tx, book, &wish.graph, &wish.changes, &wish.values, wish.rules)?;
+    follow_runs(tx, book, &wish.changes, &wish.children)
+}
+
+/// What a tick means for other runs: children begin, orphans end, a parent hears of the end.
+fn follow_runs(tx: &mut Tx<'_>, book: &Book, changes: &Changes, children: &[Begin]) -> Result<(), Abort> {
+    for child in children {
+        begin(tx, book, child)?;
+    }
+    for orphan in &changes.orphans {
+        if let Some(run) = runs::by_id(tx, *orphan)?.filter(|run| !run.state.is_terminal()) {
+            let by = format!("run {}", changes.run.id);
+            graphs::append_fact(tx, &run, &StoredFact::Cancel { by })?;
+        }
+    }
+    let run = &changes.run;
+    let parent = run.graph.as_ref().and_then(|header| header.parent.clone());
+    if let (true, Some((parent, step))) = (run.state.is_terminal(), parent)
+        && let Some(parent) = runs::by_id(tx, parent)?.filter(|parent| !parent.state.is_terminal())
+    {
+        let fact = StoredFact::Child { step, run: run.id };
+        graphs::append_fact(tx, &parent, &fact)?;
+    }
+    Ok(())
+}
+
+fn write(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    graph: &Graph,
+    changes: &Changes,
+    values: &[(ValueName, Payload)],
+    rules: maintain::Rules,
+) -> Result<(), Abort> {
+    let run = &changes.run;
+    for (name, value) in values {
+        graphs::put_value(tx, run.id, name, value.clone())?;
+    }
+    for (before, after) in &changes.steps {
+        let dispatched = changes.dispatch.iter().any(|(step, _)| *step == after.step);
+        let after = if dispatched && matches!(after.phase, StepPhase::Ready { .. }) {
+            dispatch(tx, book, graph, run, after, rules)?
+        } else {
+            stand_aside(after)
+        };
+        graphs::put_step(tx, run, before.as_ref(), &after)?;
+    }
+    graphs::put_history(tx, run, changes.history.clone())?;
+    Ok(())
+}
+
+/// A step that is not ready stands in no line.
+fn stand_aside(step: &StepState) -> StepState {
+    let mut step = step.clone();
+    if let Some(graph) = step.graph.as_mut()
+        && !matches!(step.phase, StepPhase::Ready { .. })
+    {
+        graph.line = None;
+    }
+    step
+}
+
+/// Puts a ready step where it will be found: into the queue of its slot pool or into a line.
+fn dispatch(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    graph: &Graph,
+    run: &Run,
+    step: &StepState,
+    rules: maintain::Rules,
+) -> Result<StepState, Abort> {
+    let Some(key) = Key::of_name(graph, &step.step) else {
+        return Ok(step.clone());
+    };
+    let doc = &graph.node(key.node).doc;
+    let mut next = step.clone();
+    if let Some(demand) = &doc.slots {
+        let kind = if matches!(doc.kind, StepKind::Sensor(_)) {
+            EntryKind::Poke
+        } else {
+            EntryKind::Task
+        };
+        return enqueue(tx, book, (run, step, kind), demand, rules);
+    }
+    let line = if doc.kind.command().is_some() {
+        Line::Processes
+    } else {
+        let header = run.graph.as_deref().cloned().unwrap_or_default();
+        let queue = if let StepKind::Task(task) = &doc.kind {
+            task.queue.clone()
+        } else {
+            INTERNAL_QUEUE.to_owned()
+        };
+        Line::Tasks(TaskPlace {
+            queue,
+            tier: header.tier,
+            partition: header.fairness_key,
+            number: tx.next_number("next_task")?,
+        })
+    };
+    if let Some(graph) = next.graph.as_mut() {
+        graph.line = Some(line.clone());
+        graph.home = Some(line);
+    }
+    Ok(next)
+}
+
+fn enqueue(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    (run, step, kind): (&Run, &StepState, EntryKind),
+    demand: &SlotDemand,
+    rules: maintain::Rules,
+) -> Result<StepState, Abort> {
+    let mut next = step.clone();
+    let entering = Entering {
+        job: run.definition.clone(),
+        run: run.id,
+        step: step.step.clone(),
+        attempt: step.attempt,
+        kind,
+        id: EntryId::of_parts(&[
+            "task",
+            &run.id.to_string(),
+            step.step.as_str(),
+            &step.attempt.to_string(),
+            &run.record_version.to_string(),
+        ]),
+        node: run.node.clone(),
+        digest: String::new(),
+    };
+    let entry = match start::enter(tx, book, &entering, demand, &rules)? {
+        Entered::Admitted(entry) => {
+            entries::insert(tx, &entry)?;
+            entry
+        }
+        Entered::Existing(entry) => entry,
+        Entered::Refused(refusal) => {
+            let again = tx.now().wall.plus(limits::REFUSED_RETRY_MS);
+            if let Some(graph) = next.graph.as_mut() {
+                graph.refused = Some(refusal.to_string());
+                graph.timer = Some(graph.timer.map_or(again, |timer| timer.min(again)));
+            }
+            return Ok(next);
+        }
+    };
+    next.phase = StepPhase::Queued {
+        entry: entry.seq,
+        since: entry.queued_at,
+    };
+    if let Some(graph) = next.graph.as_mut() {
+        graph.refused = None;
+    }
+    Ok(next)
+}
+
+/// What became of an entry is folded into its run: it counts no more.
+fn observe(tx: &mut Tx<'_>, seq: u64) -> Result<(), StoreError> {
+    if let Some(entry) = entries::by_seq(tx, seq)? {
+        entries::observe(tx, &entry)?;
+    }
+    Ok(())
+}
+
+/// T7: an entry that its step does not want any more.
+fn retire(tx: &mut Tx<'_>, step: &StepRef, seq: u64) -> Result<(), Abort> {
+    let Some(entry) = entries::by_seq(tx, seq)? else {
+        return Ok(());
+    };
+    if entry.step != *step {
+        return Ok(());
+    }
+    // Somebody else may have closed it meanwhile: then that is seen with this.
+    entries::observe(tx, &entry)?;
+    let event = EntryEvent::Withdraw(reason::NOT_WAITING);
+    if let Ok(closed) = entry.next(&event, tx.now().wall) {
+        entries::replace(tx, &entry, &closed, None)?;
+    }
+    Ok(())
+}
+
+/// Executions that are not wanted any more: one whose step has moved on ends now, another is asked to end.
+fn end_attempts(tx: &mut Tx<'_>, changes: &Changes) -> Result<Vec<u64>, Abort> {
+    let mut fences = Vec::new();
+    let run = changes.run.id;
+    for step in &changes.stop {
+        let key = (TENANT, run, step.clone());
+        let Some(live) = tx.get(&LIVE_ATTEMPTS, &key)? else {
+            continue;
+        };
+        fences.push(live.claim.fence);
+        let after = changes.steps.iter().find(|(_, after)| after.step == *step);
+        let runs_on = after.is_none_or(|(_, after)| matches!(after.phase, StepPhase::Running { .. }));
+        if runs_on {
+            ask_to_end(tx, changes, step, live)?;
+        } else {
+            give_up(tx, run, step, &live)?;
+        }
+    }
+    Ok(fences)
+}
+
+fn ask_to_end(
+    tx: &mut Tx<'_>,
+    changes: &Changes,
+    step: &StepRef,
+    live: LiveAttempt,
+) -> Result<(), StoreError> {
+    let run = &changes.run;
+    tx.tell(cancel::ENDING, run.id, live.claim.fence, None);
+    if live.ending.is_some() {
+        return Ok(());
+    }
+    let early = run.graph.as_ref().and_then(|header| header.ending.as_ref());
+    let by = early.map_or_else(|| "its time limit".to_owned(), |early| early.reason.clone());
+    let ending = Some(Ending {
+        cause: EndingCause::Cancelled,
+        at: tx.now().wall,
+        by,
+    });
+    tx.put(
+        &LIVE_ATTEMPTS,
+        &(TENANT, run.id, step.clone()),
+        &LiveAttempt { ending, ..live },
+    )
+}
+
+fn give_up(tx: &mut Tx<'_>, run: RunId, step: &StepRef, live: &LiveAttempt) -> Result<(), StoreError> {
+    let holder = Holder {
+        run,
+        step: step.clone(),
+        fence: live.claim.fence,
+    };
+    let attempt = Attempt {
+        outcome: Outcome::TimedOut,
+        ..complete::lost_attempt(&live.claim, "it took too long", tx.now().wall)
+    };
+    complete::release(tx, &holder, live, Some(&attempt))
+}

@@ -1,0 +1,132 @@
+//! The mailboxes of runs: what happened to a run is posted here and folded into it by the coordinator, all at once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+
+use super::changes::graph::EndedClaim;
+use crate::domain::workflow::graph::tick::{Fact, Taken};
+use crate::words::ids::RunId;
+
+/// Something that happened to a run.
+#[derive(Debug)]
+pub struct Letter {
+    /// What.
+    pub fact: Fact,
+    /// The claim that has ended, if it says so.
+    pub claim: Option<EndedClaim>,
+    /// Told when it is written.
+    pub reply: Option<oneshot::Sender<Taken>>,
+}
+
+/// All mailboxes of a daemon. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Mailboxes {
+    inner: Arc<Mutex<Inner>>,
+    arrived: Arc<Notify>,
+    /// Wakes who waits for tasks.
+    pub tasks: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    letters: HashMap<RunId, Vec<Letter>>,
+    /// Runs whose stored facts or timers are to be looked at.
+    due: BTreeMap<RunId, Vec<Fact>>,
+    /// Runs that somebody works on.
+    busy: BTreeSet<RunId>,
+    /// Facts may have been stored: the table is to be looked at.
+    look: bool,
+}
+
+impl Mailboxes {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Posts a letter.
+    pub fn post(&self, run: RunId, letter: Letter) {
+        self.lock().letters.entry(run).or_default().push(letter);
+        self.arrived.notify_one();
+    }
+
+    /// Posts a fact and gives what tells that it is written.
+    pub fn tell(&self, run: RunId, fact: Fact, claim: Option<EndedClaim>) -> oneshot::Receiver<Taken> {
+        let (reply, told) = oneshot::channel();
+        let letter = Letter {
+            fact,
+            claim,
+            reply: Some(reply),
+        };
+        self.post(run, letter);
+        told
+    }
+
+    /// Facts may have been stored.
+    pub fn look(&self) {
+        self.lock().look = true;
+        self.arrived.notify_one();
+    }
+
+    /// True once after [`Mailboxes::look`].
+    pub fn take_look(&self) -> bool {
+        std::mem::take(&mut self.lock().look)
+    }
+
+    /// A run is to be looked at, and these timers of it are due.
+    pub fn due(&self, run: RunId, timers: Vec<Fact>) {
+        let mut inner = self.lock();
+        let due = inner.due.entry(run).or_default();
+        for fact in timers {
+            if !due.contains(&fact) {
+                due.push(fact);
+            }
+        }
+    }
+
+    /// Runs that have something to fold and that nobody works on; they are worked on from now.
+    pub fn take_runs(&self) -> Vec<RunId> {
+        let mut inner = self.lock();
+        let wanted: BTreeSet<RunId> = inner.letters.keys().chain(inner.due.keys()).copied().collect();
+        let free: Vec<RunId> = wanted.difference(&inner.busy).copied().collect();
+        inner.busy.extend(free.iter().copied());
+        free
+    }
+
+    /// Everything that was posted to a run.
+    pub fn take(&self, run: RunId) -> (Vec<Letter>, Vec<Fact>) {
+        let mut inner = self.lock();
+        (
+            inner.letters.remove(&run).unwrap_or_default(),
+            inner.due.remove(&run).unwrap_or_default(),
+        )
+    }
+
+    /// Puts letters back in front: they could not be written.
+    pub fn put_back(&self, run: RunId, mut letters: Vec<Letter>) {
+        let mut inner = self.lock();
+        let newer = inner.letters.remove(&run).unwrap_or_default();
+        letters.extend(newer);
+        if !letters.is_empty() {
+            inner.letters.insert(run, letters);
+        }
+    }
+
+    /// Nobody works on the run any more.
+    pub fn done(&self, run: RunId) {
+        self.lock().busy.remove(&run);
+        self.arrived.notify_one();
+    }
+
+    /// True when nothing waits and nobody works.
+    pub fn is_idle(&self) -> bool {
+        let inner = self.lock();
+        inner.letters.is_empty() && inner.busy.is_empty()
+    }
+
+    /// Resolves when something was posted since the last time.
+    pub async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+}

@@ -1,0 +1,280 @@
+//! Runs of graphs at the desk: they begin, and people tell them something.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::changes::claim::Passed;
+use super::changes::fold::{self, Desk, Wish};
+use super::changes::graph;
+use super::changes::maintain::Rules;
+use super::changes::remember::{Asked, Told};
+use super::changes::signal::{self, Signalled};
+use super::changes::workflows::{self, NoStart};
+use super::core::Engine;
+use super::runner::{self, Quick};
+use crate::domain::workflow::graph::document::Tier;
+use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::state::GraphHeader;
+use crate::domain::workflow::run::{Run, RunState, Trigger};
+use crate::expr::schema::{Issue, Schema};
+use crate::store::graph_rows::StoredFact;
+use crate::store::{ChangeError, ReadTx, StoreError, runs};
+use crate::words::ids::RunId;
+use crate::words::names::{JobName, StepRef};
+
+/// A wish for a run.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// The definition.
+    pub definition: JobName,
+    /// Its version; the newest unless given.
+    pub version: Option<u32>,
+    /// The input.
+    pub input: Arc<Value>,
+    /// For filters.
+    pub labels: Vec<(String, String)>,
+    /// Its tier; that of the definition unless given.
+    pub tier: Option<Tier>,
+    /// What begins it.
+    pub trigger: Trigger,
+}
+
+/// What became of a wish.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begun {
+    /// It runs, or has run already.
+    Run {
+        /// Its id.
+        id: RunId,
+        /// The version that it has pinned.
+        version: u32,
+        /// Where it stands now.
+        state: RunState,
+    },
+    /// There is no such definition, or no such version of it.
+    NotFound,
+    /// The input is not what the definition wants.
+    BadInput(Vec<Issue>),
+    /// It cannot begin; why.
+    Refused(String),
+}
+
+/// Why a wish could not be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// A read.
+    #[error(transparent)]
+    Read(#[from] StoreError),
+    /// The change.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+}
+
+/// Begins a run.
+pub async fn begin(engine: &Engine, wish: NewRun, asked: Asked<Begun>) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &wish)).await
+}
+
+/// Begins a run with the input and the labels of another, by the newest version.
+pub async fn rerun(
+    engine: &Engine,
+    of: RunId,
+    principal: String,
+    asked: Asked<Begun>,
+) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| {
+        let Some(run) = graph_run(tx, of)? else {
+            return Ok(Err(Begun::NotFound));
+        };
+        let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
+        let header = run.graph.as_deref().cloned().unwrap_or_default();
+        let wish = NewRun {
+            definition: run.definition,
+            version: None,
+            input: input.unwrap_or_default(),
+            labels: header.labels,
+            tier: Some(header.tier),
+            trigger: Trigger::Rerun {
+                principal: principal.clone(),
+                of,
+            },
+        };
+        prepare(tx, desk, &wish)
+    })
+    .await
+}
+
+/// Begins a run that takes over what another one has done and tries the rest again: from a step on, or what failed.
+pub async fn retry(
+    engine: &Engine,
+    of: RunId,
+    from: Option<StepRef>,
+    principal: String,
+    asked: Asked<Begun>,
+) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| {
+        let Some(run) = graph_run(tx, of)? else {
+            return Ok(Err(Begun::NotFound));
+        };
+        if !run.state.is_terminal() {
+            let why = format!(
+                "the run is {}; only one that has ended is tried again",
+                run.state.word()
+            );
+            return Ok(Err(Begun::Refused(why)));
+        }
+        let header = run.graph.as_deref().cloned().unwrap_or_default();
+        let wish = Wish {
+            id: RunId::fresh(),
+            definition: run.definition.clone(),
+            version: run.version,
+            trigger: Trigger::RetryFrom {
+                principal: principal.clone(),
+                of,
+                step: from.clone(),
+            },
+            input: Arc::default(),
+            header: GraphHeader {
+                tier: header.tier,
+                fairness_key: header.fairness_key,
+                labels: header.labels,
+                ..GraphHeader::default()
+            },
+            node: run.node.clone(),
+        };
+        let begun = fold::begin_again(tx, desk, &run, from.as_ref(), wish)?;
+        Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
+    })
+    .await
+}
+
+fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
+    let run = runs::by_id(tx, id)?;
+    Ok(run.filter(|run| run.graph.is_some()))
+}
+
+type Prepared = Result<graph::Begin, Begun>;
+
+async fn begin_as<F>(
+    engine: &Engine,
+    mut asked: Asked<Begun>,
+    mut prepare: F,
+) -> Result<Told<Begun>, BeginError>
+where
+    F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
+{
+    let for_read = engine.clone();
+    let blobs = engine.store.blobs();
+    let prepared = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: Rules {
+                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
+            },
+        };
+        prepare(tx, &desk)
+    });
+    let prepared = match prepared.await? {
+        Ok(prepared) => prepared,
+        Err(refused) => return Ok(Told::Now(refused, None)),
+    };
+    let wants_process = !prepared.changes.dispatch.is_empty();
+    let (mut shims, quick) = if wants_process {
+        Quick::prepare(engine, None)
+    } else {
+        Quick::nothing(engine)
+    };
+    let book = engine.book();
+    let begun = Begun::Run {
+        id: prepared.changes.run.id,
+        version: prepared.changes.run.version,
+        state: prepared.changes.run.state.clone(),
+    };
+    let changed = engine.store.change("begin run", move |tx| {
+        let told = asked.once(tx, |tx| {
+            graph::begin(tx, &book, &prepared)?;
+            Ok(begun.clone())
+        })?;
+        let passed = match &told {
+            Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
+            Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
+        };
+        Ok((told, passed))
+    });
+    let (told, passed) = changed.await?;
+    runner::act(engine, passed, &mut shims);
+    engine.warm.give_back(shims);
+    engine.mailboxes.look();
+    if wants_process {
+        engine.wake.notify_one();
+        engine.mailboxes.tasks.notify_waiters();
+    }
+    Ok(told)
+}
+
+fn prepare(
+    tx: &mut ReadTx,
+    desk: &Desk<'_>,
+    wish: &NewRun,
+) -> Result<Result<graph::Begin, Begun>, StoreError> {
+    let version = match workflows::version_of_new_run(tx, &wish.definition, wish.version)? {
+        Ok(version) => version,
+        Err(NoStart::Missing | NoStart::NoVersion(_)) => return Ok(Err(Begun::NotFound)),
+        Err(why @ (NoStart::Deprecated(_) | NoStart::AllDeprecated)) => {
+            return Ok(Err(Begun::Refused(why.sentence(&wish.definition))));
+        }
+    };
+    let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
+        return Ok(Err(Begun::NotFound));
+    };
+    if let Some(schema) = &graph.document.input_schema {
+        let issues = match Schema::compile(schema) {
+            Ok(schema) => schema.check(&wish.input),
+            Err(issues) => issues,
+        };
+        if !issues.is_empty() {
+            return Ok(Err(Begun::BadInput(issues)));
+        }
+    }
+    let mut labels = wish.labels.clone();
+    for (name, value) in &graph.document.labels {
+        if !labels.iter().any(|(known, _)| known == name) {
+            labels.push((name.clone(), value.clone()));
+        }
+    }
+    let header = GraphHeader {
+        tier: wish.tier.unwrap_or(graph.document.fairness.tier),
+        labels,
+        ..GraphHeader::default()
+    };
+    let wish = Wish {
+        id: RunId::fresh(),
+        definition: wish.definition.clone(),
+        version,
+        trigger: wish.trigger.clone(),
+        input: Arc::clone(&wish.input),
+        header,
+        node: None,
+    };
+    fold::begin(tx, desk, graph, wish).map(Ok)
+}
+
+/// Tells a run something; it is kept at once and folded into the run a moment later.
+pub async fn tell(
+    engine: &Engine,
+    id: RunId,
+    fact: StoredFact,
+    mut asked: Asked<Signalled>,
+) -> Result<Told<Signalled>, ChangeError> {
+    let told = engine
+        .store
+        .change("signal", move |tx| {
+            asked.once(tx, |tx| signal::signal(tx, id, &fact))
+        })
+        .await?;
+    engine.mailboxes.look();
+    Ok(told)
+}
