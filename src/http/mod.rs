@@ -14,6 +14,7 @@ mod error;
 mod failing;
 mod fires;
 mod front;
+mod graph;
 mod head;
 mod health;
 mod input;
@@ -67,6 +68,8 @@ mod endings_tests;
 mod fixture;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
