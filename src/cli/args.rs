@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::failure::Failure;
 use super::{
     backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules, slots,
-    status, torture,
+    status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -136,6 +136,9 @@ pub(super) enum Command {
     /// Runs: what happened, what is happening, and why.
     #[command(subcommand)]
     Run(runs::RunCommand),
+    /// Workflows of the API: drafts, versions, what differs.
+    #[command(subcommand)]
+    Workflow(workflows::WorkflowCommand),
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),

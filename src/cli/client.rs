@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Method, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, IF_MATCH};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::caller::Caller;
@@ -173,12 +173,53 @@ impl Client {
         body: Option<&Value>,
         key: Option<&str>,
     ) -> Result<Body, Failure> {
-        let url = self.url(segments, &[]);
+        let body = body.map(ToString::to_string);
+        self.change(Method::POST, segments, body.as_deref(), (key, None))
+            .await
+    }
+
+    /// Puts a document, letter by letter, in the place of another, if that still has the version that is expected.
+    pub(super) async fn put(
+        &self,
+        segments: &[&str],
+        text: &str,
+        expected: Option<u64>,
+    ) -> Result<Body, Failure> {
+        self.change(Method::PUT, segments, Some(text), (None, expected))
+            .await
+    }
+
+    /// Posts a document, letter by letter.
+    pub(super) async fn post_text(&self, segments: &[&str], text: &str) -> Result<Body, Failure> {
+        self.change(Method::POST, segments, Some(text), (None, None))
+            .await
+    }
+
+    async fn change(
+        &self,
+        method: Method,
+        segments: &[&str],
+        body: Option<&str>,
+        (key, expected): (Option<&str>, Option<u64>),
+    ) -> Result<Body, Failure> {
         let fresh = EntryId::random().to_string();
-        let key = key.unwrap_or(&fresh);
+        let mut request = self
+            .http
+            .request(method, self.url(segments, &[]))
+            .timeout(ANSWER)
+            .header("Idempotency-Key", key.unwrap_or(&fresh));
+        if let Some(body) = body {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.to_owned());
+        }
+        if let Some(version) = expected {
+            request = request.header(IF_MATCH, format!("\"{version}\""));
+        }
         let mut pauses = PAUSES.iter();
         loop {
-            let failure = match self.post_once(&url, body, key).await {
+            let once = request.try_clone().expect("a body of text can be sent again");
+            let failure = match self.send_once(once).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -189,17 +230,7 @@ impl Client {
         }
     }
 
-    async fn post_once(&self, url: &Url, body: Option<&Value>, key: &str) -> Result<Body, Failure> {
-        let mut request = self
-            .http
-            .request(Method::POST, url.clone())
-            .timeout(ANSWER)
-            .header("Idempotency-Key", key);
-        if let Some(body) = body {
-            request = request
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_string());
-        }
+    async fn send_once(&self, request: RequestBuilder) -> Result<Body, Failure> {
         let answer = request.send().await.map_err(|error| self.broken(&error))?;
         self.read_json(answer).await
     }

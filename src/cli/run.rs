@@ -15,7 +15,7 @@ use super::show::Show;
 use super::times;
 use super::{
     backup, check, completions, configure, doctor, foreground, init, jobs, nodes, restore, runs, schedules,
-    serve, slots, status, torture,
+    serve, slots, status, torture, workflows,
 };
 
 /// Runs the command line of this process.
@@ -67,6 +67,7 @@ pub fn run() -> ExitCode {
         | Command::Schedule(_)
         | Command::Slots(_)
         | Command::Run(_)
+        | Command::Workflow(_)
         | Command::Node(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
             let client = Client::new(&global.server(), &global.caller()?)?;
@@ -131,6 +132,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Schedule(command) => schedules::perform(session, command).await,
         Command::Slots(command) => slots::perform(session, command).await,
         Command::Run(command) => runs::perform(session, command).await,
+        Command::Workflow(command) => workflows::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
         Command::Serve(_)

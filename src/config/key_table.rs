@@ -48,9 +48,15 @@ pub(super) const DOCUMENT: &[Key] = &[
     map(
         "defaults",
         Section::Defaults,
-        "What the jobs of this file inherit",
+        "What the jobs, dags and tasks of this file inherit",
     ),
     key("jobs", ListOf(Section::Job), Nothing, "Commands with schedules"),
+    key(
+        "dags",
+        ListOf(Section::Dag),
+        Nothing,
+        "Several commands in an order, with one schedule",
+    ),
     map("retention", Section::Retention, "How long what has ended is kept"),
     map("shutdown", Section::Shutdown, "How the daemon ends"),
     map("logging", Section::Logging, "The daemon's own log"),
@@ -71,7 +77,19 @@ pub(super) const DOCUMENT: &[Key] = &[
         Section::Notify,
         "What the daemon tells the outside about itself",
     ),
+    map(
+        "egress",
+        Section::Egress,
+        "What the HTTP steps of workflows may reach",
+    ),
 ];
+
+pub(super) const EGRESS: &[Key] = &[key(
+    "allow",
+    Texts(Text::EgressRule),
+    Is("[]"),
+    "Networks, hosts, or one port of them, that such a step may reach although they are not public",
+)];
 
 pub(super) const SERVER: &[Key] = &[
     text(

@@ -54,6 +54,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text {
     Address,
+    EgressRule,
     Field,
     FilePath,
     Host,
@@ -65,6 +66,8 @@ pub(super) enum Text {
     Replaced,
     Shell,
     SlotPoolName,
+    TaskId,
+    TaskRef,
     Template,
     TimeZone,
     User,
@@ -78,6 +81,7 @@ impl Text {
     pub(super) fn is_substituted(self) -> bool {
         match self {
             Self::Address
+            | Self::EgressRule
             | Self::Host
             | Self::NodeName
             | Self::Origin
@@ -90,6 +94,8 @@ impl Text {
             | Self::LogLevel
             | Self::Shell
             | Self::SlotPoolName
+            | Self::TaskId
+            | Self::TaskRef
             | Self::Template
             | Self::TimeZone
             | Self::User
@@ -102,6 +108,7 @@ impl Text {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Address => "address and port",
+            Self::EgressRule => "network or host, `:` and a port behind it if only that is meant",
             Self::Field => "one field of a schedule",
             Self::Host => "host",
             Self::JobName => "name",
@@ -111,6 +118,8 @@ impl Text {
             Self::Path | Self::FilePath => "path",
             Self::Shell => "absolute path",
             Self::SlotPoolName => "name of a slot pool",
+            Self::TaskId => "name",
+            Self::TaskRef => "name of a task of the same dag",
             Self::Template => "text with fields",
             Self::TimeZone => "time zone",
             Self::User => "name or number",
@@ -125,6 +134,12 @@ impl Text {
     pub(super) fn samples(self) -> &'static [&'static str] {
         match self {
             Self::Address => &["127.0.0.1:9000", "'[::1]:0'", "'${HOME_PORT:-127.0.0.1:1}'"],
+            Self::EgressRule => &[
+                "10.0.0.0/8",
+                "127.0.0.1:8080",
+                "api.internal",
+                "'${HERE:-fd00::/8}'",
+            ],
             Self::Field => &["5", "'*/2'"],
             Self::FilePath => &["old.crontab"],
             Self::Host => &["ductor.example.org", "10.0.0.5:8470"],
@@ -135,6 +150,8 @@ impl Text {
             Self::Path => &["here/there", "/srv/x", "'${HERE:-a}'"],
             Self::Replaced => &["https://ops.example.org", "'https://ops.example.org/${HERE:-a}'"],
             Self::Shell => &["/bin/bash"],
+            Self::TaskId => &["second", "2", "'a b'"],
+            Self::TaskRef => &["first"],
             Self::Template => &["'{\"text\": \"${reason}\"}'"],
             Self::TimeZone => &["Europe/Madrid"],
             Self::User => &["backup", "1000"],
@@ -149,6 +166,7 @@ impl Text {
     pub(super) fn wrong(self) -> &'static [&'static str] {
         match self {
             Self::Address => &["nowhere", "''"],
+            Self::EgressRule => &["10.0.0.1/8", "'*'", "http://api.internal", "''"],
             Self::Field => &["'1 2'", "''"],
             Self::FilePath => &["nowhere.crontab", "''"],
             Self::Host => &["'a b'", "''"],
@@ -158,7 +176,8 @@ impl Text {
             Self::Origin => &["ops.example.org", "https://a/b"],
             Self::Path | Self::User | Self::Variable => &["''"],
             Self::Shell => &["bash", "''"],
-            Self::SlotPoolName => &["nowhere"],
+            Self::SlotPoolName | Self::TaskRef => &["nowhere"],
+            Self::TaskId => &["a/b", "a#0", "''"],
             Self::Replaced => &["'${nobody}'"],
             Self::Template => &["'${nonsense}'"],
             Self::TimeZone => &["Nowhere/Town", "''"],
@@ -331,6 +350,7 @@ impl Shape {
             // Which of two is given is up to the user, but one is.
             Self::Map(Section::Verify) => owned(&["{command: check}"]),
             Self::Map(Section::HiddenSecret) => owned(&["{fromEnvVar: KEY}"]),
+            Self::ListOf(Section::Task) => owned(&["[{id: first, command: 'true'}]"]),
             Self::Map(_) | Self::Named(_) | Self::ListOf(_) => owned(&["null"]),
         }
     }

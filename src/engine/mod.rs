@@ -34,4 +34,5 @@ mod rig;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
+mod task_marks;
 pub mod warm;

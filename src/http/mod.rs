@@ -9,6 +9,7 @@ mod app;
 mod backups;
 mod calendar;
 mod config;
+mod dry_runs;
 mod endings;
 mod error;
 mod failing;

@@ -22,7 +22,13 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 3] = ["previewSchedule", "validateDocument", "validateWorkflow"];
+const ASKS: [&str; 5] = [
+    "previewSchedule",
+    "validateDocument",
+    "validateWorkflow",
+    "dryRunWorkflow",
+    "dryRunDocument",
+];
 
 /// The nouns of scopes.
 const NOUNS: [&str; 7] = ["job", "slot", "run", "workflow", "event", "system", "metrics"];
@@ -188,8 +194,12 @@ impl Stage {
         let path = format!("{}?{}", self.filled(operation), query.join("&"));
         let fields = operation.fields.iter().filter(|field| field.required);
         let value = |field: &Param| {
-            if matches!(field.kind, Kind::Flag) {
+            if matches!(field.kind, Kind::Integer) {
+                Value::from(1)
+            } else if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
+            } else if field.name == "document" {
+                examples()["putWorkflow"]["body"].clone()
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())
@@ -233,7 +243,7 @@ fn sample(param: &Param) -> &'static str {
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",
         (_, Kind::OneOf(words)) => words[0],
         (_, Kind::Zone) => "Europe/London",
-        (_, Kind::Text) => "a",
+        (_, Kind::Text | Kind::Any) => "a",
     }
 }
 
@@ -418,7 +428,10 @@ fn gather(
     for part in schema["allOf"].as_array().into_iter().flatten() {
         gather(document, part, properties, required, open);
     }
-    *open |= schema["additionalProperties"] == json!(true);
+    *open |= [json!(true), json!({})].contains(&schema["additionalProperties"]);
+    // What is only described in words may be anything.
+    let is_anything = |fields: &Map<String, Value>| fields.keys().all(|key| key == "description");
+    *open |= schema.as_object().is_some_and(is_anything);
     if let Some(own) = schema["properties"].as_object() {
         properties.extend(own.clone());
     }

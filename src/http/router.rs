@@ -15,10 +15,10 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, config, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs, metrics,
-    nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_signals,
-    run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week,
-    why, workflow_versions, workflows,
+    backups, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs,
+    metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
+    run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
+    timeline, week, why, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -115,8 +115,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
-        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now.",
-            fields(&once::FIELDS), shows(data::<run_again::RetriedRun>), versioned();
+        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now; tries the ended run of a workflow again.",
+            fields(&run_again::RETRY), shows(data::<run_again::RetriedRun>), creates(data::<run_start::StartedRun>), versioned();
         post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
             fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
@@ -140,13 +140,13 @@ fn graphs(page: Page) -> Page {
         get "/api/runs/{run}/graph", graph::of_run, showRunGraph, "run:read", "The graph of a run with the places and states of its steps.",
             shows(data::<graph::GraphView>);
         get "/api/runs/{run}/history", run_values::history, showHistory, "run:read", "What happened to a run, oldest first.",
-            query(&run_values::HISTORY_QUERY), shows(data::<Vec<run_values::HistoryView>>);
+            query(&run_values::HISTORY_QUERY), shows(page_of::<run_values::HistoryView>);
         post "/api/runs/{run}:pause", run_signals::pause, pauseRun, "run:write", "Holds a run: what runs goes on, nothing else begins.",
             fields(&run_signals::PAUSE), accepts(data::<run_signals::Told>);
         post "/api/runs/{run}:resume", run_signals::resume, resumeRun, "run:write", "Lets a held run go on.",
             accepts(data::<run_signals::Told>);
         get "/api/checkpoints", run_signals::list, listCheckpoints, "approval:read", "Steps that wait for somebody, by run.",
-            shows(data::<Vec<run_signals::CheckpointView>>);
+            shows(page_of::<run_signals::CheckpointView>);
         post "/api/checkpoints/{checkpoint}:approve", run_signals::approve, approveCheckpoint, "approval:write", "Approves a step.",
             fields(&run_signals::DECIDE), accepts(data::<run_signals::Told>);
         post "/api/checkpoints/{checkpoint}:reject", run_signals::reject, rejectCheckpoint, "approval:write", "Rejects a step.",
@@ -187,6 +187,10 @@ fn definitions(page: Page) -> Page {
         get "/api/workflows/{family_slug}:diff", workflow_versions::compare, diffWorkflow, "workflow:read",
             "What differs between two versions: steps by name, edges, and the rest.",
             query(&workflow_versions::DIFF), shows(any_data);
+        post "/api/workflows/{family_slug}:dry_run", dry_runs::of_stored, dryRunWorkflow, "workflow:read",
+            "Says how a run would go; nothing is kept or executed.", fields(&dry_runs::FIELDS), shows(data::<dry_runs::DryRun>);
+        post "/api/workflows:dry_run", dry_runs::of_posted, dryRunDocument, "workflow:read",
+            "The same for a document that is not kept.", fields(&dry_runs::POSTED_FIELDS), shows(data::<dry_runs::DryRun>);
     }
 }
 

@@ -324,6 +324,15 @@ async fn a_deprecated_version_begins_no_more() {
         data(&deprecate(r#"{"version": 1}"#).await)["current_version"],
         Value::Null
     );
+    let start = async |body: &str| face.post_json("/api/workflows/hello-world/runs", body).await;
+    for (body, status) in [
+        (r#"{"input": {}}"#, 409),
+        (r#"{"input": {}, "version": 1}"#, 409),
+        (r#"{"input": {}, "version": 7}"#, 404),
+    ] {
+        let answer = start(body).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+    }
     assert_eq!(deprecate(r#"{"version": 3}"#).await.status, 404);
     assert_eq!(deprecate(r#"{"version": "x"}"#).await.status, 422);
     assert_eq!(deprecate("{}").await.status, 422);
@@ -442,7 +451,7 @@ async fn versions_and_drafts_are_compared() {
 #[tokio::test(flavor = "multi_thread")]
 async fn workflows_are_listed_by_pages() {
     let face = Face::new().await;
-    for name in ["c", "a", "b"] {
+    for name in ["wc", "wa", "wb"] {
         face.post_json(
             "/api/workflows",
             &format!(r#"{{"family_slug": "{name}", "title": "T {name}"}}"#),
@@ -461,15 +470,84 @@ async fn workflows_are_listed_by_pages() {
     };
     assert_eq!(
         (names(&first), first["data"][0]["title"].as_str()),
-        ("a b".to_owned(), Some("T a"))
+        ("wa wb".to_owned(), Some("T wa"))
     );
     let cursor = first["pagination"]["next_cursor"].as_str().unwrap();
     assert_eq!(
         names(&face.get(&format!("/api/workflows?cursor={cursor}")).await.json()),
-        "c"
+        "wc"
     );
     assert_eq!(
         names(&face.get("/api/workflows?order=desc").await.json()),
-        "c b a"
+        "wc wb wa"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_says_how_it_would_go() {
+    let face = Face::new().await;
+    face.post_json("/api/workflows", HELLO).await;
+    let refused = face.post("/api/workflows/hello-world:dry_run").await;
+    let problem = refused.json();
+    assert_eq!(
+        (refused.status, problem["errors"][0]["code"].clone()),
+        (422, json!("schema")),
+        "null is no object"
+    );
+    let found = face
+        .post_json("/api/workflows/hello-world:dry_run", r#"{"input": {}}"#)
+        .await;
+    let found = data(&found);
+    assert_eq!(
+        (&found["state"], &found["waited_ms"]),
+        (&json!("succeeded"), &json!(2_000))
+    );
+    assert_eq!(found["steps"][0]["output"], json!({"message": "hello"}));
+    assert_eq!(found["steps"][1]["ref"], "pause");
+    let task = json!({"family_slug": "t", "steps": [
+        {"ref": "make", "type": "STEP_TYPE_TASK", "args": {"queue": "q", "input": "input"}},
+        {"ref": "end", "type": "STEP_TYPE_SUCCEED", "args": {"output": "steps.make.output.n + input.n"}}],
+        "edges": [{"source_ref": "make", "target_ref": "end"}]});
+    let ask = async |more: Value| {
+        let mut body = json!({"document": task, "input": {"n": 1}});
+        body.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        face.post_json("/api/workflows:dry_run", &body.to_string()).await
+    };
+    let good = data(&ask(json!({"assume": {"make": {"n": 2}}})).await);
+    assert_eq!(
+        (&good["state"], &good["output"], &good["steps"][0]["assumed"]),
+        (&json!("succeeded"), &json!(3), &json!(true))
+    );
+    let bad = data(&ask(json!({"fail": ["make"]})).await);
+    assert_eq!(
+        (&bad["state"], &bad["steps"][1]["state"]),
+        (&json!("failed"), &json!("upstream_failed"))
+    );
+    for (more, pointer) in [
+        (json!({"assume": {"mak": 1}}), "/assume/mak"),
+        (json!({"fail": ["x"]}), "/fail"),
+        (json!({"fail": "x"}), "/fail"),
+        (json!({"assume": []}), "/assume"),
+        (json!({"document": {"steps": []}}), "/document"),
+    ] {
+        let answer = ask(more).await;
+        assert_eq!(
+            (answer.status, answer.json()["errors"][0]["pointer"].clone()),
+            (422, json!(pointer))
+        );
+    }
+    assert_eq!(
+        face.post_json("/api/workflows/hello-world:dry_run", r#"{"version": 1}"#)
+            .await
+            .status,
+        404
+    );
+    assert_eq!(
+        face.post_json("/api/workflows/hello-world:dry_run", r#"{"version": "x"}"#)
+            .await
+            .status,
+        422
     );
 }

@@ -62,7 +62,7 @@ pub(super) struct VersionDetail {
     #[serde(flatten)]
     version: VersionView,
     /// As it was posted.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     document: Box<RawValue>,
 }
 

@@ -74,7 +74,7 @@ pub(super) struct WorkflowDetail {
     #[serde(flatten)]
     workflow: WorkflowView,
     /// The draft if there is one, else the newest version, as it was posted.
-    #[schema(value_type = Object)]
+    #[schema(value_type = std::collections::BTreeMap<String, Value>)]
     document: Box<RawValue>,
 }
 
@@ -199,7 +199,7 @@ fn detail(rows: &mut impl Rows, name: &JobName) -> Result<Option<(u64, WorkflowD
 }
 
 /// The draft, else the newest version.
-fn document_of(
+pub(super) fn document_of(
     rows: &mut impl Rows,
     name: &JobName,
     record: &WorkflowRecord,

@@ -6,9 +6,9 @@ use super::feed::{FeedItem, FeedRow};
 use super::rows::{
     Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
-    ScheduleMark, WaitingRow,
+    ScheduleMark, UnseenRow, WaitingRow,
 };
-use super::{golden_backups, golden_daemons, golden_reports, golden_workflows};
+use super::{golden_backups, golden_daemons, golden_graphs, golden_reports, golden_workflows};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -294,6 +294,24 @@ fn index_samples(out: &mut Vec<Sample>) {
         },
     ));
     out.push(sample("any", &ClosedRow { seq: 7 }));
+    out.push(sample(
+        "any",
+        &UnseenRow {
+            seq: 7,
+            run: entry(7).run,
+            step: entry(7).step,
+        },
+    ));
+    let task = SlotEntry {
+        kind: EntryKind::Task,
+        ..entry(7)
+    };
+    out.push(sample("queued task", &task));
+    let poke = SlotEntry {
+        kind: EntryKind::Poke,
+        ..entry(7)
+    };
+    out.push(sample("queued poke", &poke));
 }
 
 fn other_samples(out: &mut Vec<Sample>) {
@@ -479,19 +497,28 @@ pub(super) fn samples() -> Vec<Sample> {
     live_samples(&mut out);
     fire_samples(&mut out);
     schedule_samples(&mut out);
-    golden_reports::samples(&mut out);
-    golden_backups::samples(&mut out);
-    golden_daemons::samples(&mut out);
+    for add in [
+        golden_reports::samples,
+        golden_backups::samples,
+        golden_daemons::samples,
+    ] {
+        add(&mut out);
+    }
     golden_workflows::samples(&mut out);
+    golden_graphs::samples(&mut out);
     out
 }
 
 fn golden_lines() -> impl Iterator<Item = &'static str> {
-    let more = golden_reports::GOLDEN.lines();
-    let more = more.chain(golden_backups::GOLDEN.lines());
-    let more = more.chain(golden_daemons::GOLDEN.lines());
-    let more = more.chain(golden_workflows::GOLDEN.lines());
-    GOLDEN.lines().chain(more)
+    let others = [
+        golden_reports::GOLDEN,
+        golden_backups::GOLDEN,
+        golden_daemons::GOLDEN,
+        golden_workflows::GOLDEN,
+        golden_graphs::GOLDEN,
+    ];
+    let others = others.into_iter().flat_map(str::lines);
+    GOLDEN.lines().chain(others)
 }
 
 #[test]
@@ -566,6 +593,7 @@ fn decode_all(bytes: &[u8]) {
         RunningRow,
         DueRow,
         ClosedRow,
+        UnseenRow,
         PoisonedRun,
         Remembered,
         FeedRow,
@@ -577,6 +605,7 @@ fn decode_all(bytes: &[u8]) {
     golden_reports::decode_all(bytes);
     golden_backups::decode_all(bytes);
     golden_daemons::decode_all(bytes);
+    golden_graphs::decode_all(bytes);
     golden_workflows::decode_all(bytes);
 }
 

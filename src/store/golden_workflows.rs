@@ -8,6 +8,10 @@ use crate::words::time::Millis;
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = "\
+workflow | any | 1 | 010301740201010164fbd007fba00f
+workflow draft | any | 1 | 01027b7d026d65fbd007
+workflow version | in use | 1 | 010173027b7d026d65fbd00700
+workflow version | deprecated | 1 | 010173027b7d026d65fbd00701fba00f03796f75
 ";
 
 pub(super) fn samples(out: &mut Vec<Sample>) {

@@ -81,7 +81,7 @@ pub fn put_step(
         tx.put(&CHECKPOINTS, &key, &row)?;
         if !was {
             tx.tell(
-                "checkpoint.opened",
+                "run.checkpoint",
                 run.id,
                 run.record_version,
                 Some(step.step.as_str()),

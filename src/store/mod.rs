@@ -41,6 +41,8 @@ mod golden_backups;
 #[cfg(test)]
 mod golden_daemons;
 #[cfg(test)]
+mod golden_graphs;
+#[cfg(test)]
 mod golden_reports;
 #[cfg(test)]
 mod golden_workflows;

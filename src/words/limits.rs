@@ -1,5 +1,8 @@
 //! Every limit of the program, with its reason. Hitting one is a refusal that names it.
 
+/// Bytes of an item that a command gets in a variable: the kernel takes 128 KiB for one with its name.
+pub const ITEM_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
 /// Fences and feed numbers of a restored store begin this far behind those of its backup: what the original daemon gave out
 /// since then is surely less, and no number is given twice to somebody outside.
 pub const RESTORE_LEAP: u64 = 1_000_000_000;
@@ -289,3 +292,25 @@ pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
 pub const PAYLOAD_BYTES_MAX: u64 = 32 << 20;
 /// A sweep of blobs waits this long for those who put one.
 pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
+/// Steps that a dry run shows.
+pub const SIMULATED_STEPS_MAX: usize = 2_000;
+/// What a dry run does before it is cut.
+pub const SIMULATED_DEEDS_MAX: u64 = 20_000;
+/// Time of an HTTP step's request when nothing is said.
+pub const HTTP_TIMEOUT_MS: u64 = 30_000;
+/// Bytes of the answer to an HTTP step when nothing is said.
+pub const HTTP_ANSWER_BYTES: u64 = 1 << 20;
+/// Bytes of any answer to an HTTP step: it becomes a payload.
+pub const HTTP_ANSWER_BYTES_MAX: u64 = PAYLOAD_BYTES_MAX;
+/// Redirects that one HTTP step follows.
+pub const HTTP_REDIRECTS_MAX: u32 = 5;
+/// Bytes of a URL.
+pub const HTTP_URL_BYTES_MAX: usize = 8 << 10;
+/// Headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_MAX: usize = 64;
+/// Bytes of all headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
+/// Addresses of one name that are tried.
+pub const HTTP_ADDRESSES_MAX: usize = 16;
+/// Longest wait that `Retry-After` of an answer can ask for: a day.
+pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;

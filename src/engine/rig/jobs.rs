@@ -104,6 +104,7 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         raise_immediately: false,
         locks_trusted: true,
         notify: Notify::default(),
+        egress: [].into(),
     }
 }
 
@@ -113,6 +114,7 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         definition: Arc::new(definition.clone()),
         version,
         digest: definition.digest(),
+        graph: None,
         content: definition.stored().1,
         reports: Arc::default(),
         schedule: definition.schedule.as_ref().map(|text| {

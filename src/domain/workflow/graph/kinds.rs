@@ -92,6 +92,15 @@ impl StepKind {
         None
     }
 
+    /// True for steps whose output somebody else makes: a worker, another run, a person.
+    pub fn is_by_others(&self) -> bool {
+        self.has_attempts()
+            || matches!(
+                self,
+                StepKind::Subworkflow(_) | StepKind::Checkpoint(_) | StepKind::Approval(_)
+            )
+    }
+
     /// True for steps that a worker executes, each execution an attempt.
     pub fn has_attempts(&self) -> bool {
         matches!(
@@ -215,6 +224,9 @@ pub struct Scatter {
     /// Branches at once; without it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u32>,
+    /// A longer list is a failure; without it the engine's own limit holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<u32>,
     /// Branches that may fail without the scatter failing.
     #[serde(default, skip_serializing_if = "Tolerance::is_none")]
     pub tolerated_failures: Tolerance,

@@ -105,7 +105,6 @@ fn unseen_step(
         ));
     };
     let (mut level, mut from) = place.seat?;
-    let own = map.levels[level].steps[from].name.as_str();
     if (found, step) == (level, from) {
         let message = format!("`{name}` has no output yet when this is asked");
         return (!place.is_after).then_some(("workflow.not_upstream", message));
@@ -127,6 +126,7 @@ fn unseen_step(
     if map.orders[level].is_err() || map.is_before(level, step, from) {
         return None;
     }
+    let own = &map.levels[level].steps[from].name;
     let message = format!("no way of edges leads from `{name}` to `{own}`, so it may not have run by then");
     Some(("workflow.not_upstream", message))
 }
