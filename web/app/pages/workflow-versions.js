@@ -42,7 +42,7 @@ function Compare({ workflow, names }) {
 
 /** @param {{workflow: any}} props */
 export function Versions({ workflow }) {
-  const list = usePages(`/api/workflows/${encodeURIComponent(workflow.family_slug)}/versions`, { topics: ["workflows"], touches: (change) => change.id === workflow.family_slug, keyOf: (row) => String(row.version) });
+  const list = usePages(`/api/workflows/${encodeURIComponent(workflow.family_slug)}/versions`, { topics: ["workflows"], touches: (/** @type {any} */ change) => change.id === workflow.family_slug, keyOf: (row) => String(row.version) });
   const columns = [
     { key: "version", title: "Version", lead: true, cell: (row) => html`<strong>${row.version}</strong>${row.version === workflow.current_version && html` <span class="tag">new runs use it</span>`}` },
     { key: "state", title: "State", cell: (row) => (row.deprecated_at ? html`<span class="state of-calm"><${Icon} of="off" />deprecated</span> <${Time} at=${row.deprecated_at} />` : html`<span class="state of-good"><${Icon} of="check" />published</span>`) },

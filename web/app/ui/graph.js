@@ -151,7 +151,7 @@ export function Graph({ graph, label, picked, onPick }) {
     const zoom = { "+": ZOOM_STEP, "=": ZOOM_STEP, "-": 1 / ZOOM_STEP }[event.key];
     if (pan && ref && !event.shiftKey) {
       const next = stepBy(graph, ref, event.key);
-      if (next) look.box.current?.querySelector(`[data-ref="${CSS.escape(next)}"]`)?.focus({ preventScroll: true });
+      if (next) /** @type {HTMLElement | null | undefined} */ (look.box.current?.querySelector(`[data-ref="${CSS.escape(next)}"]`))?.focus({ preventScroll: true });
     } else if (pan) {
       const now = view.peek();
       set({ ...now, x: now.x + pan[0] * PAN_STEP, y: now.y + pan[1] * PAN_STEP });
