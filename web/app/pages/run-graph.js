@@ -34,7 +34,7 @@ function Steps({ run, graph }) {
       return html`<tr key=${step.ref} class=${step.ref === param("step") ? "at" : ""}>
         ${cell("Step", html`<button type="button" class="link" onClick=${() => pick(step.ref)}>${titles.get(base) ?? base}</button>${branch.length > 0 ? html` <span class="quiet">item ${branch.join(", ")}</span>` : ""}`, "lead")}
         ${cell("State", html`<${State} of=${step.state} />`)}
-        ${cell("Attempt", step.attempts.length > 0 || step.live ? step.attempt : html`<span class="quiet">—</span>`, "number")}
+        ${cell("Attempt", step.attempts.length > 0 || step.live ? step.attempt : "", "number")}
         ${cell("Why", step.reason ? html`<${Told} text=${step.reason} />` : "", "c-reason")}
       </tr>`;
     })}</tbody></table></div><//>`;
