@@ -40,7 +40,7 @@ function Instances({ run, name, onPick }) {
   return html`<div class="stack"><p class="small soft">It runs once for each item; failed ones first:</p><div class="row wrap">${shown.map((step) => html`<button type="button" key=${step.ref} class="button tiny" onClick=${() => onPick(step.ref)}><${State} of=${step.state} word=${`item ${step.ref.slice(name.length + 1).replaceAll("#", ", ")}`} title=${step.state} /></button>`)}</div>${own.length > shown.length && html`<p class="tiny quiet">and ${own.length - shown.length} more</p>`}</div>`;
 }
 
-/** @param {{run: any, name: string, graph: import("../lib/graph.js").Graph, onPick: (ref: string) => void, etag?: string}} props */
+/** @param {{run: any, name: string, graph: import("../lib/graph.js").Graph, onPick: (ref: string) => void}} props */
 export function RunStep({ run, name, graph, onPick }) {
   const base = name.split("#")[0];
   const node = graph.nodes.find((each) => each.ref === base);
