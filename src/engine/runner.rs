@@ -260,6 +260,7 @@ impl Runner {
                 self.claimed.claim.fence,
             ),
             log_bytes_max: self.engine.log_bytes_max,
+            files: None,
         }
     }
 
@@ -481,5 +482,6 @@ fn failed(reason: String) -> Ended {
         stuck: Vec::new(),
         tails: Tails::default(),
         usage: Usage::default(),
+        output: None,
     }
 }
