@@ -51,7 +51,7 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
                 places,
             });
         }
-        Err(error) if name.ends_with(".json") => return Err(not_json(&source.name, &error)),
+        Err(error) if is_json_file(name) => return Err(not_json(&source.name, &error)),
         Err(_) => {}
     }
     let root = tree?;
@@ -146,6 +146,12 @@ fn scalar(text: &str) -> Json {
     }
     let number = quantity::number(text).and_then(Number::from_f64);
     number.map_or_else(|| Json::String(text.to_owned()), Json::Number)
+}
+
+/// True for a name that says that the file is JSON.
+fn is_json_file(name: &str) -> bool {
+    let extension = std::path::Path::new(name).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 #[cfg(test)]

@@ -187,8 +187,8 @@ impl GraphEdge {
 async fn drawn(
     make: impl FnOnce() -> Result<GraphView, layout::Undrawable> + Send + 'static,
 ) -> Result<Json<Data<GraphView>>, Problem> {
-    let made = tokio::task::spawn_blocking(make).await;
-    let data = made
+    let drawing = tokio::task::spawn_blocking(make).await;
+    let data = drawing
         .map_err(|_| Problem::unavailable())?
         .map_err(|why| undrawable(&why))?;
     Ok(Json(Data { data }))

@@ -248,7 +248,7 @@ fn begin_graph(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Ab
         },
         node: wish.node.clone(),
     };
-    let begun = fold::begin_without_input(compiled, first, tx.now().wall, wish.rules);
+    let begun = fold::begin_without_input(compiled, &first, tx.now().wall, wish.rules);
     graph::begin(tx, book, &begun)?;
     Ok(Started::Ready { run: wish.run })
 }

@@ -20,11 +20,16 @@ use crate::engine::changes::signal::{self, Signalled};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::DefinitionRecord;
 use crate::store::tables as all;
-use crate::store::{Rows, runs};
+use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 
 use super::stage::TENANT;
+
+fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<Option<u32>, StoreError> {
+    let newest = rows.scan_back(&all::DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
+    Ok(newest.first().map(|((_, _, version), _)| *version))
+}
 
 /// What one commit of a run has done.
 #[derive(Debug)]
@@ -50,7 +55,7 @@ impl Daemon {
         let (json, digest) = definition.stored();
         let published_at = self.wall();
         self.change(move |tx| {
-            let version = fold::newest_version(tx, &name)?.unwrap_or(0) + 1;
+            let version = newest_version(tx, &name)?.unwrap_or(0) + 1;
             let record = DefinitionRecord {
                 digest: digest.clone(),
                 published_at,
@@ -76,7 +81,7 @@ impl Daemon {
         let wish = Wish {
             id: RunId::fresh(),
             definition: name.clone(),
-            version: self.read(|tx| fold::newest_version(tx, &name)).unwrap(),
+            version: self.read(|tx| newest_version(tx, &name)).unwrap(),
             trigger: by_hand(),
             input: Arc::new(input),
             header: GraphHeader::default(),

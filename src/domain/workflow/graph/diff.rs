@@ -114,8 +114,8 @@ pub fn diff(left: &Value, right: &Value) -> Diff {
     let named = |parts: &Parts| -> BTreeMap<String, Value> { parts.steps.iter().cloned().collect() };
     let (before, after) = (named(&left), named(&right));
     let only = |steps: &[(String, Value)], other: &BTreeMap<String, Value>| -> Vec<String> {
-        let names = steps.iter().map(|(name, _)| name);
-        names.filter(|name| !other.contains_key(*name)).cloned().collect()
+        let refs = steps.iter().map(|(name, _)| name);
+        refs.filter(|name| !other.contains_key(*name)).cloned().collect()
     };
     let mut changed = Vec::new();
     for (name, now) in &right.steps {

@@ -82,10 +82,9 @@ impl<V: View> Moving<'_, V> {
             return Ok(false);
         }
         let state = self.step_of(key)?;
-        Ok(state.is_some_and(|state| match state.phase {
-            StepPhase::Succeeded { .. } => succeeds,
-            StepPhase::Failed { .. } => fails,
-            _ => false,
+        Ok(state.is_some_and(|state| {
+            succeeds && matches!(state.phase, StepPhase::Succeeded { .. })
+                || fails && matches!(state.phase, StepPhase::Failed { .. })
         }))
     }
 
@@ -334,9 +333,10 @@ impl<V: View> Moving<'_, V> {
             let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
             return self.fail(key, state, &error);
         };
-        let own_limit = match &graph.node(key.node).doc.kind {
-            StepKind::Scatter(scatter) => scatter.max_items.map(|most| most as usize),
-            _ => None,
+        let own_limit = if let StepKind::Scatter(scatter) = &graph.node(key.node).doc.kind {
+            scatter.max_items.map(|most| most as usize)
+        } else {
+            None
         };
         let most = own_limit
             .unwrap_or(limits::BRANCHES_MAX)
