@@ -195,7 +195,7 @@ impl Stage<'_> {
                         self.timers.insert((*due, name));
                     }
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
-                        self.wanted.push_back(name)
+                        self.wanted.push_back(name);
                     }
                     WaitsFor::Branches(_) => {}
                 },
