@@ -4,6 +4,7 @@
 //! which reads most of it. YAML scalars are what the core schema says: `null`, `true`, whole and other numbers, else text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value as Json};
@@ -51,7 +52,7 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
                 places,
             });
         }
-        Err(error) if is_json_file(name) => return Err(not_json(&source.name, &error)),
+        Err(error) if is_called_json(name) => return Err(not_json(&source.name, &error)),
         Err(_) => {}
     }
     let root = tree?;
@@ -62,6 +63,11 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
         is_json: false,
         places,
     })
+}
+
+fn is_called_json(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 fn not_json(name: &Arc<str>, error: &serde_json::Error) -> Box<Fault> {
@@ -146,12 +152,6 @@ fn scalar(text: &str) -> Json {
     }
     let number = quantity::number(text).and_then(Number::from_f64);
     number.map_or_else(|| Json::String(text.to_owned()), Json::Number)
-}
-
-/// True for a name that says that the file is JSON.
-fn is_json_file(name: &str) -> bool {
-    let extension = std::path::Path::new(name).extension();
-    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 #[cfg(test)]

@@ -66,10 +66,12 @@ fn edge(source: &str, target: &str) -> Value {
     json!({"source_ref": source, "target_ref": target})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tests write them in place")]
 fn document(steps: Vec<Value>, edges: Vec<Value>) -> Value {
     json!({"family_slug": "d", "steps": steps, "edges": edges})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "tests write it in place")]
 fn typed(name: &str, kind: &str, args: Value) -> Value {
     json!({"ref": name, "type": format!("STEP_TYPE_{kind}"), "args": args})
 }

@@ -92,6 +92,18 @@ fn friendly_forms_and_defaults_are_filled_in() {
         inner.command,
         CommandLine::List(vec!["echo".into(), "a".into(), "1".into()])
     );
+}
+
+#[test]
+fn launch_keys_have_friendly_forms() {
+    let document = good(&everything());
+    let step = |name: &str| {
+        document
+            .steps
+            .iter()
+            .find(|step| step.name.as_str() == name)
+            .unwrap()
+    };
     let StepKind::Command(run) = &step("run").kind else {
         panic!()
     };
@@ -197,6 +209,10 @@ fn each_rule_of_the_top_has_its_sentence() {
         json!(0),
         "/concurrency/limit workflow.out_of_range must be a whole number from 1 to 100000, not `0`",
     );
+}
+
+#[test]
+fn each_rule_of_edges_has_its_sentence() {
     check(
         "/triggers",
         json!([{"type": "schedule"}]),
