@@ -16,8 +16,9 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "schedule.md",
+    "dags.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
     "get-told-on-failure.md",

@@ -276,7 +276,7 @@ impl Work {
         };
         let now = self.clock.now().wall;
         let due = store
-            .read(|tx| retire::due(tx, keep, now))
+            .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now))
             .expect("a readable store");
         Box::new(move |tx| {
             retire::retire(tx, &due)?;
