@@ -48,6 +48,10 @@ pub(super) enum RunCommand {
     /// Start the job of a run once more, as a new run.
     #[command(after_help = run_again::RERUN_EXAMPLES)]
     Rerun(run_again::RerunArguments),
+    /// Hold the run of a workflow: what runs goes on, nothing else begins.
+    Pause(workflow_run::PauseArguments),
+    /// Let a held run go on.
+    Resume(IdArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -128,6 +132,8 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,
         RunCommand::Retry(arguments) => run_again::retry(session, &arguments).await,
         RunCommand::Rerun(arguments) => run_again::rerun(session, &arguments).await,
+        RunCommand::Pause(arguments) => workflow_run::pause(session, &arguments).await,
+        RunCommand::Resume(arguments) => workflow_run::resume(session, &arguments.id).await,
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }

@@ -7,6 +7,7 @@ pub mod catch_up;
 pub mod cause;
 pub mod fires;
 pub mod lateness;
+pub mod layout;
 pub mod payload;
 pub mod report;
 pub mod schedule;

@@ -24,6 +24,8 @@ mod reasons;
 mod rewrite;
 mod scan;
 pub mod schema;
+mod schema_cost;
+mod schema_words;
 mod scope;
 #[cfg(test)]
 mod tests;

@@ -194,10 +194,12 @@ impl Stage {
         let path = format!("{}?{}", self.filled(operation), query.join("&"));
         let fields = operation.fields.iter().filter(|field| field.required);
         let value = |field: &Param| {
-            if matches!(field.kind, Kind::Flag) {
+            if matches!(field.kind, Kind::Integer) {
+                Value::from(1)
+            } else if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
             } else if field.name == "document" {
-                examples()["createWorkflow"]["body"].clone()
+                examples()["putWorkflow"]["body"].clone()
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())
@@ -427,6 +429,9 @@ fn gather(
         gather(document, part, properties, required, open);
     }
     *open |= [json!(true), json!({})].contains(&schema["additionalProperties"]);
+    // What is only described in words may be anything.
+    let is_anything = |fields: &Map<String, Value>| fields.keys().all(|key| key == "description");
+    *open |= schema.as_object().is_some_and(is_anything);
     if let Some(own) = schema["properties"].as_object() {
         properties.extend(own.clone());
     }

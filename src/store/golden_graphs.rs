@@ -3,6 +3,7 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::state::{
@@ -67,7 +68,7 @@ fn runs(out: &mut Vec<Sample>) {
     let again = Trigger::RetryFrom {
         principal: "me".to_owned(),
         of: RunId([2; 16]),
-        step: step_ref("s"),
+        step: Some(step_ref("s")),
     };
     let started_at = Millis(2_000);
     out.push(sample(
@@ -227,6 +228,14 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     ));
     out.push(sample(
         "any",
+        &UnseenRow {
+            seq: 300,
+            run: RunId([1; 16]),
+            step: step_ref("s"),
+        },
+    ));
+    out.push(sample(
+        "any",
         &TaskRow {
             run: RunId([1; 16]),
             step: step_ref("s"),
@@ -241,6 +250,7 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<HistoryRow>(bytes));
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
+    drop(codec::decode::<UnseenRow>(bytes));
 }
 
 /// A run and a step of version 1 are read as the same without a part of a graph.

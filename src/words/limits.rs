@@ -203,6 +203,19 @@ pub const LATENESS_PERIOD_MS: u64 = 15_000;
 pub const LATENESS_RUNS_MAX: usize = 50;
 /// A loop that has not turned for this long does not answer: no heartbeat is sent.
 pub const PULSE_LOST_MS: u64 = 30_000;
+/// Nodes of a drawn graph, with those of bodies; beyond it bodies are folded into a number, since nobody can look at them.
+pub const GRAPH_VISIBLE_MAX: usize = 400;
+/// Bends of long edges in one drawn graph; the longest edges run above it when there would be more. Time and answers of a
+/// drawing grow with its bends: 1,000 steps in one chain and 4,000 edges across it would have over a million.
+pub const GRAPH_BENDS_MAX: usize = 20_000;
+/// Sweeps over the columns of a drawn graph; later ones hardly ever find fewer crossings.
+pub const GRAPH_SWEEPS_MAX: usize = 12;
+/// Links up to which a drawn graph tries swaps of neighbours after each sweep.
+pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Bodies inside of bodies that are drawn.
+pub const GRAPH_DEPTH_MAX: usize = 8;
+/// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.
+pub const GRAPH_RAILS_MAX: usize = 16;
 /// Event streams open at one time: each holds a connection and wakes with each commit.
 pub const STREAMS_MAX: usize = 32;
 /// Newest runs that are read for the bars of the last day; what began before them is not counted, and that is said.
@@ -281,3 +294,21 @@ pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
 pub const SIMULATED_STEPS_MAX: usize = 2_000;
 /// What a dry run does before it is cut.
 pub const SIMULATED_DEEDS_MAX: u64 = 20_000;
+/// Time of an HTTP step's request when nothing is said.
+pub const HTTP_TIMEOUT_MS: u64 = 30_000;
+/// Bytes of the answer to an HTTP step when nothing is said.
+pub const HTTP_ANSWER_BYTES: u64 = 1 << 20;
+/// Bytes of any answer to an HTTP step: it becomes a payload.
+pub const HTTP_ANSWER_BYTES_MAX: u64 = PAYLOAD_BYTES_MAX;
+/// Redirects that one HTTP step follows.
+pub const HTTP_REDIRECTS_MAX: u32 = 5;
+/// Bytes of a URL.
+pub const HTTP_URL_BYTES_MAX: usize = 8 << 10;
+/// Headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_MAX: usize = 64;
+/// Bytes of all headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
+/// Addresses of one name that are tried.
+pub const HTTP_ADDRESSES_MAX: usize = 16;
+/// Longest wait that `Retry-After` of an answer can ask for: a day.
+pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;

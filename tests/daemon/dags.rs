@@ -379,7 +379,7 @@ fn a_reload_tells_what_became_of_dags() {
         "dags:\n  - {name: d, retainRuns: 9, tasks: [{id: a, command: 'true'}, {id: b, command: 'true', dependsOn: [a]}]}\n",
         "  - {name: more, tasks: [{id: a, command: 'true'}]}\n",
     ));
-    let answered = daemon.cli(&["reload"]).expect_status(0);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(0);
     assert_eq!(
         answered.stdout, "+ dag more\n~ dag d: retainRuns, tasks.b\n",
         "{answered:?}"
@@ -389,10 +389,10 @@ fn a_reload_tells_what_became_of_dags() {
         "succeeded"
     );
     place.write_config("dags:\n  - {name: d, tasks: [{id: a, command: 'true', dependsOn: [a]}]}\n");
-    let answered = daemon.cli(&["reload"]).expect_status(2);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(2);
     assert!(answered.stderr.contains("dag 'd': cycle: a -> a"), "{answered:?}");
     place.write_config("jobs: []\n");
-    let answered = daemon.cli(&["reload"]).expect_status(0);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(0);
     assert_eq!(answered.stdout, "- dag d\n- dag more\n", "{answered:?}");
     daemon.post("/jobs/more/start", &json!({})).expect_status(404);
 }

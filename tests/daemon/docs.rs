@@ -25,6 +25,7 @@ const PAGES: [&str; 8] = [
     "find-out-why.md",
     "run-several-daemons.md",
     "back-up-and-restore.md",
+    "workflows.md",
 ];
 
 /// A table of tests; `tests/tidy.rs` sees that each of them exists.
@@ -490,6 +491,11 @@ fn page_run_several_daemons() {
 #[test]
 fn page_back_up_and_restore() {
     walk("back-up-and-restore.md");
+}
+
+#[test]
+fn page_workflows() {
+    walk("workflows.md");
 }
 
 #[test]

@@ -111,6 +111,7 @@ impl Work {
             raise_immediately: false,
             locks_trusted: true,
             notify: Notify::default(),
+            egress: [].into(),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("nodes")).expect("a folder for the sockets");
@@ -276,7 +277,7 @@ impl Work {
         };
         let now = self.clock.now().wall;
         let due = store
-            .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now))
+            .read(|tx| retire::due(tx, keep, &std::collections::BTreeMap::new(), now))
             .expect("a readable store");
         Box::new(move |tx| {
             retire::retire(tx, &due)?;

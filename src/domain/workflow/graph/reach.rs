@@ -343,6 +343,52 @@ impl<V: View> Moving<'_, V> {
         self.begin_branches(key)
     }
 
+    pub(super) fn reach_if_new(&mut self, key: &Key) -> Result<(), V::Error> {
+        if self.step_of(key)?.is_some() {
+            return Ok(());
+        }
+        self.reach(key)
+    }
+
+    /// A scatter that was taken over waits for branches again: it is counted from the start.
+    pub(super) fn reopen(&mut self, key: &Key, mut state: StepState) -> Result<(), V::Error> {
+        let items = self.value(&ValueName::Items(state.step.clone()))?;
+        let total = items.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+        let total = u32::try_from(total).unwrap_or(u32::MAX);
+        let branches = Branches {
+            total,
+            begun: total,
+            ..Branches::default()
+        };
+        state.phase = StepPhase::Waiting {
+            since: self.now,
+            on: WaitsFor::Branches(branches),
+        };
+        self.put(key, state)
+    }
+
+    /// The branches of a scatter of which nothing was taken over.
+    pub(super) fn reach_branches(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let Some(scatter) = graph.node(key.node).as_scatter() else {
+            return Ok(());
+        };
+        let state = self.step_of(key)?;
+        let Some(StepPhase::Waiting {
+            on: WaitsFor::Branches(branches),
+            ..
+        }) = state.map(|state| state.phase)
+        else {
+            return Ok(());
+        };
+        for branch in 0..branches.total {
+            for root in &scatter.roots {
+                self.reach_if_new(&key.inside(*root, branch))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Begins as many branches as may be open.
     fn begin_branches(&mut self, key: &Key) -> Result<(), V::Error> {
         let graph = self.graph;
