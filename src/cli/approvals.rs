@@ -115,7 +115,7 @@ fn open_table(open: &[Value], show: &Show, fit: Fit) -> Table {
     for each in open {
         let text = |name: &str| fields::text(each, &[name]).unwrap_or_default();
         let since = show.moment(fields::instant(each, &["since"]), fit);
-        table.row(vec![text("id"), text("workflow"), text("kind"), since]);
+        table.row(&[text("id"), text("workflow"), text("kind"), since]);
     }
     table
 }

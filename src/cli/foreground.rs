@@ -102,6 +102,7 @@ fn plan_of(definition: &Definition) -> Plan {
         marks: marks.map(|(key, value)| (key.to_owned(), value)).to_vec(),
         log: PathBuf::from("/dev/null"),
         log_bytes_max: u64::MAX,
+        files: None,
     }
 }
 

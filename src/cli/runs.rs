@@ -11,7 +11,6 @@ use super::failure::Failure;
 use super::fields;
 use super::filter::{self, Filter};
 use super::follow::{LogReader, Watch, Watcher};
-use super::run_again;
 use super::run_cancel;
 use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
@@ -21,6 +20,7 @@ use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
 use super::table::{Kind, Table};
 use super::times;
+use super::{run_again, workflow_run};
 use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.

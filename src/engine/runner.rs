@@ -273,6 +273,7 @@ impl Runner {
                 self.claimed.claim.fence,
             ),
             log_bytes_max: self.engine.log_bytes_max,
+            files: None,
         }
     }
 
@@ -494,5 +495,6 @@ fn failed(reason: String) -> Ended {
         stuck: Vec::new(),
         tails: Tails::default(),
         usage: Usage::default(),
+        output: None,
     }
 }

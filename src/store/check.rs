@@ -15,6 +15,7 @@ use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
+use super::graph_rows::StoredFact;
 use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
@@ -376,16 +377,38 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     compare(tx, &all::CHECKPOINTS, checkpoints, findings)?;
     compare(tx, &all::RETRYING, retrying, findings)?;
     compare(tx, &all::RETRY_DUE, due, findings)?;
-    every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
-        if !known.contains_key(&id) {
-            findings.push(format!("attempts: {id} has an attempt and no run"));
-        }
-    })?;
+    belongings(tx, &known, findings)?;
     every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
         if !alive.contains(&id) {
             findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
         }
     })?;
+    Ok(())
+}
+
+/// What belongs to a run goes with it.
+fn belongings(
+    tx: &mut ReadTx,
+    known: &BTreeMap<RunId, JobName>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut orphans: BTreeSet<(&str, &str, RunId)> = BTreeSet::new();
+    let mut note = |table, what, id| {
+        if !known.contains_key(&id) {
+            orphans.insert((table, what, id));
+        }
+    };
+    every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
+        note("attempts", "an attempt", id)
+    })?;
+    every(tx, &all::VALUES, |(_, id, _), _| note("values", "a value", id))?;
+    every(tx, &all::HISTORY, |(_, id, _), _| {
+        note("history", "a history", id)
+    })?;
+    every(tx, &all::FACTS, |(_, id, _), _| note("facts", "a fact", id))?;
+    for (table, what, id) in orphans {
+        findings.push(format!("{table}: {id} has {what} and no run"));
+    }
     Ok(())
 }
 
@@ -395,6 +418,15 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     every(tx, &all::STEPS, |(tenant, id, step), state| {
         if let StepPhase::Running { fence, .. } = state.phase {
             running_steps.insert((tenant, id, step).encode(), fence);
+        }
+    })?;
+    // The attempt of a graph's step may have ended while its run has not folded that in yet.
+    every(tx, &all::FACTS, |(tenant, id, _), fact| {
+        if let StoredFact::AttemptEnded { step, fence, .. } = fact {
+            let key = (tenant, id, step).encode();
+            if running_steps.get(&key) == Some(&fence) {
+                running_steps.remove(&key);
+            }
         }
     })?;
     let mut held = BTreeSet::new();

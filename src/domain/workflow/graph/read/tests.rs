@@ -143,7 +143,7 @@ fn set(document: &mut Value, pointer: &str, value: Value) {
     match document.pointer_mut(parent).unwrap() {
         Value::Object(fields) => drop(fields.insert(key.to_owned(), value)),
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = value,
-        other => panic!("{other}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => panic!("{pointer}"),
     }
 }
 
