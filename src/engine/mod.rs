@@ -34,5 +34,4 @@ mod rig;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
-mod task_marks;
 pub mod warm;

@@ -18,6 +18,7 @@ use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receive
 /// One test below for each.
 const PAGES: [&str; 8] = [
     "schedule.md",
+    "dags.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
     "get-told-on-failure.md",

@@ -29,3 +29,4 @@ mod restore_tests;
 mod retention_tests;
 mod retry_tests;
 mod schedule_tests;
+mod task_tests;
