@@ -71,7 +71,19 @@ pub(super) const DOCUMENT: &[Key] = &[
         Section::Notify,
         "What the daemon tells the outside about itself",
     ),
+    map(
+        "egress",
+        Section::Egress,
+        "What the HTTP steps of workflows may reach",
+    ),
 ];
+
+pub(super) const EGRESS: &[Key] = &[key(
+    "allow",
+    Texts(Text::EgressRule),
+    Is("[]"),
+    "Networks, hosts, or one port of them, that such a step may reach although they are not public",
+)];
 
 pub(super) const SERVER: &[Key] = &[
     text(

@@ -147,6 +147,7 @@ node: {name: n1}
 retention: {runs: 10, age: 2d, logs: {bytes: 1GiB}}
 shutdown: {drainTimeout: 5}
 logging: {level: 'info,ductor::fire=debug', format: json}
+egress: {allow: [10.0.0.0/8, 'api.internal:${PORT}']}
 ";
     let (config, warnings) = loaded(&[("config/ductor.yaml", text)]).unwrap();
     assert!(warnings.is_empty());
@@ -170,6 +171,10 @@ logging: {level: 'info,ductor::fire=debug', format: json}
     let json = serde_json::to_value(&config).unwrap();
     assert_eq!(json["server"]["listen"], "0.0.0.0:9000");
     assert_eq!(json["state"]["capacityRaise"], "immediate");
+    assert_eq!(
+        json["egress"]["allow"],
+        serde_json::json!(["10.0.0.0/8", "api.internal:9000"])
+    );
 }
 
 #[test]
@@ -200,6 +205,7 @@ fn unknown_key_is_error() {
             "server: {rateLimit: {perSecond: 1}}",
             "1:10 'server.rateLimit' is not supported yet",
         ),
+        ("egress: {deny: []}", "1:10 unknown key `deny` in `egress`"),
         (
             "defaults: {onFailure: {retry: {bad: 1}}}",
             "1:32 unknown key `bad` in `onFailure.retry`",
@@ -414,4 +420,18 @@ fn overrides_come_last() {
     let (config, _) = load(&sources, &environment, &overrides, &Schedules).unwrap();
     assert_eq!(config.server.listen.port(), 1);
     assert_eq!(config.state.path, PathBuf::from("elsewhere"));
+}
+
+#[test]
+fn every_bad_entry_of_the_egress_list_is_told_with_its_place() {
+    let expected = "an entry of `egress.allow` must be a network, a host name, or one of them with a port: \
+                    10.0.0.0/8, api.internal:443";
+    assert_eq!(
+        faults("egress:\n  allow: [10.0.0.0/8, 10.0.0.1/8, api.internal, 'http://x/', '*']\n"),
+        ["2:23", "2:49", "2:62"].map(|at| format!("{at} {expected}"))
+    );
+    assert_eq!(
+        faults("egress: {allow: 10.0.0.0/8}"),
+        ["1:17 `egress.allow` must be a list, not `10.0.0.0/8`"]
+    );
 }

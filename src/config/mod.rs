@@ -84,7 +84,7 @@ pub use model::{
     SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
     VerifyConfig,
 };
-pub use model::{CrontabConfig, Label};
+pub use model::{CrontabConfig, EgressConfig, Label};
 pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
 pub use plain::{PlainDocument, read_plain};

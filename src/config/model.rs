@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
+use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -31,6 +32,14 @@ pub struct Config {
     /// Crontabs that are part of it.
     pub crontabs: Vec<CrontabConfig>,
     pub notify: NotifyConfig,
+    pub egress: EgressConfig,
+}
+
+/// What the steps of workflows may reach besides public addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EgressConfig {
+    pub allow: Vec<EgressRule>,
 }
 
 /// A table of cron that is read as it is.

@@ -1,4 +1,4 @@
-//! The sections that describe the daemon itself: server, state, node, retention, shutdown, logging, notify.
+//! The sections that describe the daemon itself: server, state, node, retention, shutdown, logging, notify, egress.
 //! Each reader starts from the defaults and replaces what the file says.
 
 use std::net::SocketAddr;
@@ -7,18 +7,19 @@ use std::path::PathBuf;
 use super::fault::Fault;
 use super::keys::Section;
 use super::model::{
-    CapacityRaise, Config, LogFormat, LoggingConfig, NodeConfig, RetentionConfig, ServerConfig,
+    CapacityRaise, Config, EgressConfig, LogFormat, LoggingConfig, NodeConfig, RetentionConfig, ServerConfig,
     ShutdownConfig, StateConfig, StateMode,
 };
 use super::reading::{Field, Fields, Reading};
 use super::report_model::{HeartbeatConfig, NotifyConfig};
 use super::reports;
+use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 const GIB: u64 = 1024 * MIB;
 
-/// Entries of `allowedHosts` or `allowedOrigins`; each is compared with every request.
+/// Entries of `allowedHosts`, `allowedOrigins` or `egress.allow`; each is compared with every request.
 const ALLOWED_MAX: usize = 100;
 
 pub(super) const NODE_NAME_RULE: &str = "node name must match [a-z0-9][a-z0-9._-]{0,62}";
@@ -43,6 +44,7 @@ pub(super) fn read(reading: &mut Reading<'_>, word: &str, field: &Field, config:
         "shutdown" => shutdown(reading, field, &mut config.shutdown),
         "logging" => logging(reading, field, &mut config.logging),
         "notify" => notify(reading, field, &mut config.notify),
+        "egress" => egress(reading, field, &mut config.egress),
         _ => {}
     }
 }
@@ -66,7 +68,7 @@ fn server(reading: &mut Reading<'_>, field: &Field, server: &mut ServerConfig) {
         server.allowed_hosts = allowed(
             reading,
             &field,
-            is_host,
+            |text| is_host(text).then(|| text.to_owned()),
             "a host like ductor.example.org or 10.0.0.5:8470",
         );
     }
@@ -74,7 +76,7 @@ fn server(reading: &mut Reading<'_>, field: &Field, server: &mut ServerConfig) {
         server.allowed_origins = allowed(
             reading,
             &field,
-            is_origin,
+            |text| is_origin(text).then(|| text.to_owned()),
             "an origin like https://ops.example.org",
         );
     }
@@ -138,12 +140,12 @@ fn is_host(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
 }
 
-fn allowed(
+fn allowed<T>(
     reading: &mut Reading<'_>,
     field: &Field,
-    is_good: fn(&str) -> bool,
+    read: fn(&str) -> Option<T>,
     expected: &str,
-) -> Vec<String> {
+) -> Vec<T> {
     let items = reading.list(field).unwrap_or_default();
     if items.len() > ALLOWED_MAX {
         let message = format!("{} may have at most {ALLOWED_MAX} entries", field.label);
@@ -155,11 +157,12 @@ fn allowed(
         let Some(text) = reading.substituted_of(&item, &field.label) else {
             continue;
         };
-        if is_good(&text) {
-            entries.push(text);
-        } else {
-            let message = format!("an entry of {} must be {expected}", field.label);
-            reading.error("config/bad-value", &item.at, message);
+        match read(&text) {
+            Some(entry) => entries.push(entry),
+            None => {
+                let message = format!("an entry of {} must be {expected}", field.label);
+                reading.error("config/bad-value", &item.at, message);
+            }
         }
     }
     entries
@@ -329,6 +332,16 @@ fn notify(reading: &mut Reading<'_>, field: &Field, notify: &mut NotifyConfig) {
     };
     let url = reports::address(reading, &url, "notify.heartbeat.url");
     notify.heartbeat = url.map(|url| HeartbeatConfig { url, every_ms });
+}
+
+fn egress(reading: &mut Reading<'_>, field: &Field, egress: &mut EgressConfig) {
+    let Some(fields) = open(reading, field, Section::Egress, "egress.") else {
+        return;
+    };
+    let Some(allow) = fields.get("allow") else { return };
+    let rule = |text: &str| text.parse::<EgressRule>().ok();
+    let expected = "a network, a host name, or one of them with a port: 10.0.0.0/8, api.internal:443";
+    egress.allow = allowed(reading, &allow, rule, expected);
 }
 
 /// A level, or several `module=level` and levels with commas between.

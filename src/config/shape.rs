@@ -54,6 +54,7 @@ pub(super) enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text {
     Address,
+    EgressRule,
     Field,
     FilePath,
     Host,
@@ -78,6 +79,7 @@ impl Text {
     pub(super) fn is_substituted(self) -> bool {
         match self {
             Self::Address
+            | Self::EgressRule
             | Self::Host
             | Self::NodeName
             | Self::Origin
@@ -102,6 +104,7 @@ impl Text {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Address => "address and port",
+            Self::EgressRule => "network or host, `:` and a port behind it if only that is meant",
             Self::Field => "one field of a schedule",
             Self::Host => "host",
             Self::JobName => "name",
@@ -125,6 +128,12 @@ impl Text {
     pub(super) fn samples(self) -> &'static [&'static str] {
         match self {
             Self::Address => &["127.0.0.1:9000", "'[::1]:0'", "'${HOME_PORT:-127.0.0.1:1}'"],
+            Self::EgressRule => &[
+                "10.0.0.0/8",
+                "127.0.0.1:8080",
+                "api.internal",
+                "'${HERE:-fd00::/8}'",
+            ],
             Self::Field => &["5", "'*/2'"],
             Self::FilePath => &["old.crontab"],
             Self::Host => &["ductor.example.org", "10.0.0.5:8470"],
@@ -149,6 +158,7 @@ impl Text {
     pub(super) fn wrong(self) -> &'static [&'static str] {
         match self {
             Self::Address => &["nowhere", "''"],
+            Self::EgressRule => &["10.0.0.1/8", "'*'", "http://api.internal", "''"],
             Self::Field => &["'1 2'", "''"],
             Self::FilePath => &["nowhere.crontab", "''"],
             Self::Host => &["'a b'", "''"],

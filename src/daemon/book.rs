@@ -240,6 +240,7 @@ pub fn book_of(
         },
         locks_trusted,
         notify: notify_of(config),
+        egress: config.egress.allow.as_slice().into(),
     })
 }
 

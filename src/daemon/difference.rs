@@ -22,8 +22,9 @@ pub(super) const RESTART: [&str; 7] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 15] = [
+pub(super) const LIVE: [&str; 16] = [
     "crontabs",
+    "egress.allow",
     "logging.level",
     "notify.heartbeat",
     "retention.age",

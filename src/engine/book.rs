@@ -7,6 +7,7 @@ use crate::domain::report::{Routes, Value};
 use crate::domain::schedule::Schedule;
 use crate::domain::workflow::definition::Definition;
 use crate::words::names::{JobName, NodeName, SlotPoolName};
+use crate::words::network::EgressRule;
 
 /// A job as this daemon knows it.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub struct Book {
     pub locks_trusted: bool,
     /// What this daemon tells the outside besides its jobs' reports.
     pub notify: Notify,
+    /// What HTTP steps may reach besides public addresses.
+    pub egress: Arc<[EgressRule]>,
 }
 
 /// What a daemon tells the outside besides its jobs' reports.

@@ -136,6 +136,7 @@ fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
         raise_immediately: false,
         locks_trusted: true,
         notify: Notify::default(),
+        egress: [].into(),
     }
 }
 

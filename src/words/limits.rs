@@ -278,3 +278,21 @@ pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
 pub const SIMULATED_STEPS_MAX: usize = 2_000;
 /// What a dry run does before it is cut.
 pub const SIMULATED_DEEDS_MAX: u64 = 20_000;
+/// Time of an HTTP step's request when nothing is said.
+pub const HTTP_TIMEOUT_MS: u64 = 30_000;
+/// Bytes of the answer to an HTTP step when nothing is said.
+pub const HTTP_ANSWER_BYTES: u64 = 1 << 20;
+/// Bytes of any answer to an HTTP step: it becomes a payload.
+pub const HTTP_ANSWER_BYTES_MAX: u64 = PAYLOAD_BYTES_MAX;
+/// Redirects that one HTTP step follows.
+pub const HTTP_REDIRECTS_MAX: u32 = 5;
+/// Bytes of a URL.
+pub const HTTP_URL_BYTES_MAX: usize = 8 << 10;
+/// Headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_MAX: usize = 64;
+/// Bytes of all headers of one request, and of an answer that are kept.
+pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
+/// Addresses of one name that are tried.
+pub const HTTP_ADDRESSES_MAX: usize = 16;
+/// Longest wait that `Retry-After` of an answer can ask for: a day.
+pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;

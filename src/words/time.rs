@@ -44,6 +44,13 @@ pub fn parse_instant(text: &str) -> Option<Millis> {
         .map(|instant| Millis(instant.as_millisecond()))
 }
 
+/// Parses a date of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7; the two obsolete shapes are not read).
+pub fn parse_http_date(text: &str) -> Option<Millis> {
+    let zoned = text.trim().strip_suffix("GMT")?;
+    let instant = jiff::fmt::rfc2822::parse(&format!("{zoned}+0000")).ok()?;
+    Some(Millis(instant.timestamp().as_millisecond()))
+}
+
 /// The longest length of time that is read: a year.
 const LENGTH_MS_MAX: u64 = 366 * 24 * 3_600_000;
 
@@ -176,6 +183,24 @@ mod tests {
             Some(Millis(1_764_439_200_123))
         );
         assert_eq!(parse_instant("2025-11-29 18:00"), None);
+    }
+
+    #[test]
+    fn dates_of_http_are_read() {
+        let read = |text| parse_http_date(text).map(|at| at.to_string());
+        assert_eq!(
+            read(" Sun, 06 Nov 1994 08:49:37 GMT").as_deref(),
+            Some("1994-11-06T08:49:37.000Z")
+        );
+        for bad in [
+            "",
+            "120",
+            "Sun, 06 Nov 1994 08:49:37 CET",
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Sun, 36 Nov 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 
     #[test]

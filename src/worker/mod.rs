@@ -2,6 +2,9 @@
 
 pub mod command;
 pub mod environment;
+pub mod http;
+#[cfg(test)]
+mod http_tests;
 pub mod log_file;
 pub mod log_search;
 pub mod log_text;

@@ -111,6 +111,7 @@ impl Work {
             raise_immediately: false,
             locks_trusted: true,
             notify: Notify::default(),
+            egress: [].into(),
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("nodes")).expect("a folder for the sockets");

@@ -8,7 +8,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["src/config/"]),
     ("anyhow", &["src/main.rs", "src/cli/"]),
     ("axum", &["src/http/"]),
-    ("base64", &["src/worker/outbound/"]),
+    ("base64", &["src/worker/outbound/", "src/worker/http.rs"]),
     ("bincode", &["src/store/"]),
     ("blake3", &["src/store/"]),
     ("cel_interpreter", &["src/expr/"]),

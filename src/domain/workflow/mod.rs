@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod definition;
 pub mod filter;
 pub mod graph;
+pub mod http_args;
 pub mod run;
 pub mod tick;
 pub mod timeline;

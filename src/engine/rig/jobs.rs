@@ -104,6 +104,7 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         raise_immediately: false,
         locks_trusted: true,
         notify: Notify::default(),
+        egress: [].into(),
     }
 }
 

@@ -86,7 +86,7 @@ impl Letter {
 
 /// The whole address, what is behind its host, and each part of that: tokens stand there. What is too short to be hidden
 /// is passed over.
-fn needles(hidden: &[String]) -> Option<Arc<Needles>> {
+pub(in crate::worker) fn needles(hidden: &[String]) -> Option<Arc<Needles>> {
     let behind_host = |text: &String| {
         let rest = text.split_once("://")?.1;
         Some(rest.split_once(['/', '?'])?.1.to_owned())
