@@ -142,7 +142,17 @@ fn prepare(
             labels.push((name.clone(), value.clone()));
         }
     }
+    let fairness_key = match graph.share_of(&wish.input) {
+        Ok(share) => share,
+        Err(fault) => {
+            return Ok(Err(Begun::BadInput(vec![format!(
+                "fairness.key of the workflow: {}",
+                fault.message
+            )])));
+        }
+    };
     let header = GraphHeader {
+        fairness_key,
         tier: wish.tier.unwrap_or(graph.document.fairness.tier),
         labels,
         ..GraphHeader::default()

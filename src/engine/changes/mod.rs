@@ -30,4 +30,5 @@ pub mod retry;
 pub mod settle;
 pub mod signal;
 pub mod start;
+pub mod tasks;
 pub mod workflows;
