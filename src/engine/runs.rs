@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph;
@@ -95,6 +96,9 @@ pub async fn begin(
     } else {
         Quick::nothing(engine)
     };
+    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
+    let meeting = bridge::Meeting::of(engine, &queues);
+    let passes = meeting.passes();
     let book = engine.book();
     let prepared = Arc::new(prepared);
     let begun = Begun::Run {
@@ -111,9 +115,11 @@ pub async fn begin(
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        Ok((told, passed))
+        let met = bridge::meet(tx, &passes)?;
+        Ok((told, passed, met))
     });
-    let (told, passed) = changed.await?;
+    let (told, passed, met) = changed.await?;
+    meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     engine.mailboxes.look();

@@ -159,6 +159,9 @@ pub fn claim(tx: &mut Tx<'_>, pass: &TaskPass) -> Result<Vec<ClaimedTask>, Abort
             Err(abort) => return Err(abort),
         }
     }
+    if pass.worker.is_some() && !claimed.is_empty() {
+        signing_key(tx)?;
+    }
     pass.turns.keep(&pass.queue, cursor);
     Ok(claimed)
 }

@@ -19,6 +19,7 @@ pub mod kinds;
 mod moves;
 mod reach;
 pub mod read;
+pub mod request;
 mod scope;
 pub mod simulate;
 pub mod span;
