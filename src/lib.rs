@@ -1,6 +1,6 @@
 //! ductor: takes units of work and clears them, on one machine, from one binary.
 //!
-//! Floors, from the bottom: `words` and `os`; `domain` and `config`; `store`; `engine`, `worker` and `daemon`; `http`
+//! Floors, from the bottom: `words` and `os`; `expr`; `domain` and `config`; `store`; `engine`, `worker` and `daemon`; `http`
 //! and `cli`. Imports go strictly down; `ARCHITECTURE.md` walks through a job from due to recorded.
 
 pub mod cli;

@@ -34,7 +34,7 @@ fn check(path: &str) -> Answered {
 
 #[test]
 fn every_template_is_good_and_is_never_written_over() {
-    for template in ["cron", "slots"] {
+    for template in ["cron", "slots", "dag"] {
         let folder = Folder::new();
         let place = folder.path("new/place");
         let answered = ductor(&["init", &place, "--template", template]).expect_status(0);
@@ -56,7 +56,7 @@ fn every_template_is_good_and_is_never_written_over() {
         assert_eq!(folder.read("new/place/ductor.yaml"), text);
     }
     // What the program cannot do yet has no template.
-    ductor(&["init", "--template", "dag"]).expect_status(2);
+    ductor(&["init", "--template", "routing"]).expect_status(2);
 }
 
 #[test]

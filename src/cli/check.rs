@@ -204,6 +204,11 @@ fn sizes_of(config: &Config) -> String {
     if disabled > 0 {
         sizes.push_str(&format!(" ({disabled} disabled)"));
     }
+    if !config.dags.is_empty() {
+        let tasks = config.dags.iter().map(|dag| dag.tasks.len()).sum();
+        let (dags, tasks) = (counted(config.dags.len(), "dag"), counted(tasks, "task"));
+        sizes.push_str(&format!(", {dags} with {tasks}"));
+    }
     format!("{sizes}, {}", counted(config.slot_pools.len(), "slot pool"))
 }
 
@@ -224,7 +229,7 @@ fn summary(config: &Config, show: &Show) -> Result<(), Failure> {
         show.data("\n")?;
         show.table(&table)?;
     }
-    if config.jobs.is_empty() {
+    if config.jobs.is_empty() && config.dags.is_empty() {
         return Ok(());
     }
     let now = show.now();
@@ -234,8 +239,9 @@ fn summary(config: &Config, show: &Show) -> Result<(), Failure> {
 }
 
 fn jobs_table(fires: &[NextFire], now: Millis, fit: Fit) -> Table {
+    let has_dags = fires.iter().any(|fire| fire.tasks.is_some());
     let mut columns = vec![
-        ("JOB", Kind::Whole),
+        (if has_dags { "JOB OR DAG" } else { "JOB" }, Kind::Whole),
         ("SCHEDULE", Kind::Sentence),
         ("NEXT FIRE", Kind::Whole),
     ];
@@ -277,17 +283,27 @@ fn view(path: &Path, checked: &Checked, strict: bool, now: Millis) -> Value {
         "findings": checked.findings,
     });
     if let Some(config) = &checked.config {
-        let jobs = next_fires(config, now);
-        let jobs = jobs.into_iter().map(|fire| {
+        let (jobs, dags): (Vec<NextFire>, Vec<NextFire>) = next_fires(config, now)
+            .into_iter()
+            .partition(|fire| fire.tasks.is_none());
+        let fire_view = |fire: NextFire| {
             json!({
                 "name": fire.job, "enabled": fire.enabled, "schedule": fire.schedule, "words": fire.words,
                 "timezone": fire.zone, "next": fire.at.map(|at| at.to_string()), "next_local": fire.local,
             })
+        };
+        let jobs = jobs.into_iter().map(fire_view);
+        let dags = dags.into_iter().map(|fire| {
+            let tasks = fire.tasks;
+            let mut view = fire_view(fire);
+            view["tasks"] = json!(tasks);
+            view
         });
         let pools = config.slot_pools.iter();
         let pools = pools
             .map(|slots| json!({"name": slots.name, "slots": slots.slots, "max_queued": slots.max_queued}));
         view["jobs"] = jobs.collect();
+        view["dags"] = dags.collect();
         view["pools"] = pools.collect();
     }
     view

@@ -101,7 +101,7 @@ async fn reload(session: &Session) -> Result<Exit, Failure> {
 /// One line for each difference.
 fn lines_of(reloaded: &Value) -> String {
     let mut lines = String::new();
-    for (kind, member) in [("job", "jobs"), ("pool", "pools")] {
+    for (kind, member) in [("job", "jobs"), ("dag", "dags"), ("pool", "pools")] {
         let Some(changes) = fields::member(reloaded, &[member]) else {
             continue;
         };
@@ -156,6 +156,7 @@ mod tests {
     fn a_reload_is_told_in_lines() {
         let reloaded = json!({
             "jobs": {"added": ["n"], "changed": [{"name": "d", "keys": ["command", "schedule"]}], "removed": ["o"]},
+            "dags": {"added": ["n"], "changed": [{"name": "m", "keys": ["tasks.load"]}], "removed": []},
             "pools": {"added": [], "changed": [{"name": "p", "keys": ["slots"]}], "removed": []},
             "settings": [{"key": "retention.runs", "from": 500, "to": 100}],
             "needs_restart": [
@@ -167,6 +168,8 @@ mod tests {
 + job n
 ~ job d: command, schedule
 - job o
++ dag n
+~ dag m: tasks.load
 ~ pool p: slots
 ~ retention.runs: 500 -> 100
 ! server.listen: 127.0.0.1:1 -> 127.0.0.1:2 (needs a restart; the first stays in force)

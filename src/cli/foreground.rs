@@ -40,6 +40,12 @@ pub(super) async fn run(
     };
     write_stderr(loaded.warnings.as_bytes());
     let definition = find(&loaded, &arguments.name)?;
+    if definition.is_graph() {
+        return Err(Failure::Usage(format!(
+            "`{}` is a dag, and only a daemon runs dags: ductor job start {}",
+            definition.name, definition.name
+        )));
+    }
     let name = &definition.name;
     show.note(&format!(
         "job {name}, in the foreground: it takes no slots, checks no overlap, is not retried and not recorded; Ctrl-C ends it"
@@ -96,6 +102,7 @@ fn plan_of(definition: &Definition) -> Plan {
         marks: marks.map(|(key, value)| (key.to_owned(), value)).to_vec(),
         log: PathBuf::from("/dev/null"),
         log_bytes_max: u64::MAX,
+        files: None,
     }
 }
 

@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   ductor init                                  ductor.yaml with two jobs, here
   ductor init shop --template slots            shop/ductor.yaml, a slot pool
+  ductor init shop --template dag              tasks that wait for each other
   crontab -l | ductor init --from-crontab -    your crontab, as YAML
   ductor init --from-crontab /etc/crontab --user-column
   ductor init --from-cronstable jobs.yaml      kept as it is, and included
@@ -60,6 +61,8 @@ enum Template {
     Cron,
     /// Jobs that share a slot pool.
     Slots,
+    /// Tasks that wait for each other.
+    Dag,
 }
 
 impl Template {
@@ -67,6 +70,7 @@ impl Template {
         match self {
             Template::Cron => include_str!("templates/cron.yaml"),
             Template::Slots => include_str!("templates/slots.yaml"),
+            Template::Dag => include_str!("templates/dag.yaml"),
         }
     }
 }
@@ -76,6 +80,7 @@ struct Writing {
     /// Names in the directory, with their texts.
     files: Vec<(String, Vec<u8>)>,
     jobs: usize,
+    dags: usize,
     /// What to do before the first start.
     before: Option<String>,
 }
@@ -97,7 +102,7 @@ pub(super) fn init(arguments: &InitArguments, show: &Show) -> Result<Exit, Failu
     };
     let written = write(&arguments.directory, &writing.files)?;
     if show.json {
-        show.json_line(&json!({"data": {"written": written, "jobs": writing.jobs}}))?;
+        show.json_line(&json!({"data": {"written": written, "jobs": writing.jobs, "dags": writing.dags}}))?;
         return Ok(Exit::Done);
     }
     for path in &written {
@@ -131,6 +136,7 @@ fn of_template(template: Template) -> Result<Writing, Stopped> {
     Ok(Writing {
         files: vec![(NAME.to_owned(), text.as_bytes().to_vec())],
         jobs: loaded.config.jobs.len(),
+        dags: loaded.config.dags.len(),
         before: None,
     })
 }
@@ -157,6 +163,7 @@ fn of_crontab(file: &Path, user_column: bool, show: &Show) -> Result<Writing, St
     Ok(Writing {
         files: vec![(NAME.to_owned(), yaml.into_bytes())],
         jobs: count,
+        dags: 0,
         before: (count > 0).then_some(before),
     })
 }
@@ -195,6 +202,7 @@ fn of_cronstable(file: &Path, directory: &Path, show: &Show) -> Result<Writing, 
     Ok(Writing {
         files,
         jobs,
+        dags: loaded.config.dags.len(),
         before: (jobs > 0).then_some(before),
     })
 }
@@ -268,9 +276,14 @@ fn in_the_way(path: &Path) -> Failure {
 }
 
 fn next_steps(arguments: &InitArguments, writing: &Writing, show: &Show) -> Result<(), Failure> {
-    let jobs = match writing.jobs {
-        1 => "1 job".to_owned(),
-        many => format!("{many} jobs"),
+    let counted = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        many => format!("{many} {word}s"),
+    };
+    let jobs = match (writing.jobs, writing.dags) {
+        (jobs, 0) => counted(jobs, "job"),
+        (0, dags) => counted(dags, "dag"),
+        (jobs, dags) => format!("{}, {}", counted(jobs, "job"), counted(dags, "dag")),
     };
     let place = if arguments.directory == Path::new(".") {
         String::new()

@@ -164,9 +164,9 @@ pub(super) fn port(listen: SocketAddr) -> Result<Line, Line> {
 
 /// The zones of the jobs are in the program; that of the machine is for the eyes of a person.
 pub(super) fn zones(config: &Config) -> Line {
-    let named: BTreeSet<&str> = { config.jobs.iter() }
-        .filter_map(|job| job.timezone.as_deref())
-        .collect();
+    let of_jobs = config.jobs.iter().map(|job| job.timezone.as_deref());
+    let of_dags = config.dags.iter().map(|dag| dag.timezone.as_deref());
+    let named: BTreeSet<&str> = of_jobs.chain(of_dags).flatten().collect();
     let of_jobs = match named.len() {
         0 => "all schedules are in UTC, none has a `timezone`".to_owned(),
         count => format!(

@@ -4,7 +4,8 @@
 //! * `client` talks to the daemon as `caller`, `failure` is why it did not work, `fields` reads answers leniently.
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
-//!   `pauses` serve them; `workflows` with `workflow_files`, `workflow_view` and `workflow_diff` is one too.
+//!   `pauses` serve them; `workflows` with `workflow_files`, `workflow_view`,
+//!   `workflow_diff` and `workflow_dry` is one too.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`,
 //!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
@@ -52,6 +53,7 @@ mod times;
 mod torture;
 mod wall;
 mod workflow_diff;
+mod workflow_dry;
 mod workflow_files;
 mod workflow_view;
 mod workflows;

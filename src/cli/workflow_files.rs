@@ -15,15 +15,15 @@ use crate::config::{self, PlainDocument};
 use crate::words::limits;
 
 /// A definition as it lies in a file.
-struct File {
+pub(super) struct File {
     name: String,
     /// What is sent: of JSON the very text.
     text: String,
-    document: PlainDocument,
+    pub(super) document: PlainDocument,
 }
 
 impl File {
-    fn read(path: &Path) -> Result<File, Failure> {
+    pub(super) fn read(path: &Path) -> Result<File, Failure> {
         let is_stdin = path.as_os_str() == "-";
         let name = if is_stdin {
             "stdin".to_owned()
@@ -72,6 +72,23 @@ impl File {
         })
     }
 
+    /// Says all that is wrong with it; true if anything is.
+    pub(super) async fn say_what_is_wrong(&self, session: &Session) -> Result<bool, Failure> {
+        let answer = session
+            .client
+            .post_text(&["api", "workflows:validate"], &self.text)
+            .await?;
+        self.say(session, &answer)
+    }
+
+    fn say(&self, session: &Session, answer: &Body) -> Result<bool, Failure> {
+        let findings = fields::list(fields::data(&answer.value), &["findings"]);
+        for finding in findings {
+            session.show.paragraph(&self.line(finding))?;
+        }
+        Ok(!findings.is_empty())
+    }
+
     /// A finding with its place in the file.
     fn line(&self, finding: &Value) -> String {
         let text = |name: &str| fields::text(finding, &[name]).unwrap_or_default();
@@ -97,22 +114,13 @@ pub(super) async fn validate(session: &Session, arguments: &FileArguments) -> Re
         .client
         .post_text(&["api", "workflows:validate"], &file.text)
         .await?;
-    let data = fields::data(&answer.value);
-    let findings = fields::list(data, &["findings"]);
+    let is_good = fields::truth(fields::data(&answer.value), &["valid"]);
     if session.show.json {
         session.show.document(&answer.text)?;
-    } else if findings.is_empty() {
+    } else if !file.say(session, &answer)? {
         session.show.data(&format!("{} is good\n", file.name))?;
-    } else {
-        for finding in findings {
-            session.show.paragraph(&file.line(finding))?;
-        }
     }
-    Ok(if findings.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Negative
-    })
+    Ok(if is_good { Exit::Done } else { Exit::Negative })
 }
 
 /// Saves a file as a draft.

@@ -168,7 +168,9 @@ fn step_rows(level: &Value, depth: usize, rows: &mut Vec<[String; 4]>) {
             after,
             text("title"),
         ]);
-        if let Some(body) = step.pointer("/args/body") {
+        // Requests have a body too, which is none of steps.
+        let is_scatter = text("type") == "STEP_TYPE_SCATTER";
+        if let Some(body) = step.pointer("/args/body").filter(|_| is_scatter) {
             let single = serde_json::json!({"steps": [body]});
             let inner = if body.get("steps").is_some() {
                 body

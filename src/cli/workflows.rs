@@ -9,7 +9,7 @@ use super::client::Body;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::session::Session;
-use super::{fields, workflow_diff, workflow_files, workflow_view};
+use super::{fields, workflow_diff, workflow_dry, workflow_files, workflow_view};
 
 /// What can be done with workflows.
 #[derive(Debug, Subcommand)]
@@ -21,15 +21,27 @@ pub(super) enum WorkflowCommand {
 Examples:
   ductor workflow show hello-world
   ductor workflow show hello-world --version 2
-  ductor workflow show hello-world --document > hello.json   to edit and put again")]
+  ductor workflow show hello-world --document > hello.json")]
     Show(ShowArguments),
     /// Is a definition good? Everything that is wrong, with its place.
     #[command(after_help = "\
-The file is JSON or YAML; `-` is standard input. Nothing is kept. The slot pools
-and workflows that it names are those of the daemon.
+The file is JSON or YAML; `-` is standard input. Nothing is kept. The slot
+pools and workflows that it names are those of the daemon.
 
 Exit codes: 0 good, 1 something is wrong.")]
     Validate(FileArguments),
+    /// How would a run go? Computes what it can, assumes the rest, waits for nothing.
+    #[command(
+        name = "dry-run",
+        after_help = "\
+Steps that a worker, a person or another workflow would do give null, or what
+is said with --assume. Nothing is kept, executed or waited for.
+
+Examples:
+  ductor workflow dry-run hello.yaml --input input.json
+  ductor workflow dry-run hello.yaml --assume fetch='{\"rows\": 3}' --fail mail"
+    )]
+    DryRun(workflow_dry::DryRunArguments),
     /// Save a definition as the draft of its workflow.
     #[command(after_help = "\
 The file is JSON or YAML; `-` is standard input. A draft may be wrong: what is
@@ -142,6 +154,7 @@ pub(super) async fn perform(session: &Session, command: WorkflowCommand) -> Resu
         WorkflowCommand::Ls => workflow_view::list(session).await,
         WorkflowCommand::Show(arguments) => workflow_view::show(session, &arguments).await,
         WorkflowCommand::Validate(arguments) => workflow_files::validate(session, &arguments).await,
+        WorkflowCommand::DryRun(arguments) => workflow_dry::dry_run(session, &arguments).await,
         WorkflowCommand::Put(arguments) => workflow_files::put(session, &arguments).await,
         WorkflowCommand::Publish(arguments) => publish(session, &arguments).await,
         WorkflowCommand::Versions(arguments) => workflow_view::versions(session, &arguments.slug).await,

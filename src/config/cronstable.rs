@@ -56,6 +56,7 @@ pub(super) fn adapt(document: &Rc<Node>, faults: &mut Vec<Fault>) -> Rc<Node> {
     let adapted = adapting.map(document, |this, word, key, value| match word {
         "defaults" => Fate::Becomes(this.job(value)),
         "jobs" => Fate::Becomes(this.list(value, Adapting::job)),
+        "dags" => Fate::Becomes(this.list(value, Adapting::dag)),
         "state" => Fate::Becomes(this.without(value, "state.", &STATE)),
         "notify" => Fate::Becomes(this.without_later(value, Section::Notify)),
         _ if DOCUMENT.contains(&word) => this.drop(word, &key.at),
@@ -152,6 +153,35 @@ impl Adapting<'_> {
         })
     }
 
+    /// A dag has the words of a job for its schedule, and its tasks those for their commands.
+    fn dag(&mut self, node: &Rc<Node>) -> Rc<Node> {
+        self.map(node, |this, word, key, value| match word {
+            "utc" => this.utc(&key.at, value),
+            "schedule" => Fate::Becomes(this.schedule(value)),
+            "tasks" => Fate::Becomes(this.list(value, Adapting::task)),
+            _ if BOOLEANS.contains(&word) => truth(word, value),
+            _ => this.unless_later(Section::Dag, word, &key.at),
+        })
+    }
+
+    fn task(&mut self, node: &Rc<Node>) -> Rc<Node> {
+        self.map(node, |this, word, key, value| match word {
+            "redactArchivedSecrets" => this.drop(word, &key.at),
+            "resourceLimits" => Fate::Becomes(this.without_later(value, Section::ResourceLimits)),
+            "failsWhen" => Fate::Becomes(this.map(value, |_, word, _, value| truth(word, value))),
+            _ if BOOLEANS.contains(&word) => truth(word, value),
+            _ => this.unless_later(Section::Task, word, &key.at),
+        })
+    }
+
+    /// Takes out a word that our own reader refuses for now.
+    fn unless_later(&mut self, section: Section, word: &str, at: &Place) -> Fate {
+        match section.later(word) {
+            Some(name) => self.drop(name, at),
+            None => Fate::Stays,
+        }
+    }
+
     /// Theirs is true unless said otherwise, as ours always is.
     fn utc(&mut self, at: &Place, value: &Rc<Node>) -> Fate {
         let is_utc = match truth("utc", value) {
@@ -196,7 +226,14 @@ impl Adapting<'_> {
         if tree::entry(document, "defaults").is_some_and(says) {
             return;
         }
-        let silent = jobs_of(document).iter().find(|job| !says(job));
+        let tasks = items_of(document, "dags")
+            .iter()
+            .flat_map(|dag| items_of(dag, "tasks"))
+            .filter(|task| tree::entry(task, "command").is_some());
+        let silent = items_of(document, "jobs")
+            .iter()
+            .chain(tasks)
+            .find(|job| !says(job));
         if let Some(job) = silent {
             let message =
                 "output on stderr does not fail a run here, unless failsWhen.producesStderr is true";
@@ -211,7 +248,7 @@ impl Adapting<'_> {
         {
             return;
         }
-        for job in jobs_of(document) {
+        for job in ["jobs", "dags"].iter().flat_map(|word| items_of(document, word)) {
             let schedule = tree::entry(job, "schedule").filter(|schedule| restricts_both_days(schedule));
             if let (Some(schedule), None) = (schedule, tree::entry(job, "dayMatch")) {
                 let message =
@@ -224,9 +261,9 @@ impl Adapting<'_> {
     }
 }
 
-fn jobs_of(document: &Node) -> &[Rc<Node>] {
-    match tree::entry(document, "jobs").map(|jobs| &jobs.value) {
-        Some(Value::Sequence(jobs)) => jobs,
+fn items_of<'n>(map: &'n Node, word: &str) -> &'n [Rc<Node>] {
+    match tree::entry(map, word).map(|items| &items.value) {
+        Some(Value::Sequence(items)) => items,
         Some(Value::Scalar { .. } | Value::Mapping(_)) | None => &[],
     }
 }

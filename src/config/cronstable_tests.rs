@@ -45,16 +45,16 @@ fn the_web_shop_of_the_field_loads() {
     let [poll, stock, friday, prices, warm] = config.jobs.as_slice() else {
         panic!("five jobs");
     };
-    assert_eq!(poll.shell.to_str(), Some("/bin/bash"));
+    assert_eq!(poll.launch.shell.to_str(), Some("/bin/bash"));
     assert_eq!(poll.concurrency_policy, ConcurrencyPolicy::Forbid);
     assert_eq!(
-        (poll.kill_timeout_ms, poll.execution_timeout_ms),
+        (poll.launch.kill_timeout_ms, poll.launch.execution_timeout_ms),
         (20_000, Some(240_000))
     );
     assert_eq!(poll.policy.retry.maximum_retries, Some(5));
-    assert!(matches!(&stock.command, CommandConfig::List(words) if words.len() == 2));
+    assert!(matches!(&stock.launch.command, CommandConfig::List(words) if words.len() == 2));
     assert_eq!(stock.schedule.as_ref().unwrap().text, "7-59/15 6-22 * * *");
-    assert_eq!(stock.environment[1].value, "staging");
+    assert_eq!(stock.launch.environment[1].value, "staging");
     assert_eq!(friday.day_match, Some(DayMatch::And));
     assert_eq!(prices.concurrency_policy, ConcurrencyPolicy::Replace);
     assert!(!warm.enabled && warm.schedule.as_ref().unwrap().text == "@reboot");
@@ -112,7 +112,7 @@ fn a_choice_in_the_file_is_kept() {
         "defaults: {dayMatch: or, failsWhen: {producesStderr: yes}}\njobs:\n  - {name: j, command: c, schedule: \"0 0 13 * 5\"}\n",
     );
     assert_eq!(config.jobs[0].day_match, Some(DayMatch::Or));
-    assert!(config.jobs[0].fails_when.produces_stderr);
+    assert!(config.jobs[0].launch.fails_when.produces_stderr);
     assert_eq!(faults, []);
     let (config, _) = read("jobs:\n  - {name: j, command: c, dayMatch: or}\n");
     assert_eq!(config.jobs[0].day_match, Some(DayMatch::Or));
@@ -177,8 +177,8 @@ jobs:
     let [j, k] = config.jobs.as_slice() else {
         panic!("two jobs");
     };
-    assert!(j.capture_stdout && !k.enabled && j.reports.on_failure.webhook.is_some());
-    assert_eq!(j.resource_limits.memory_bytes, Some(64 << 20));
+    assert!(j.launch.capture_stdout && !k.enabled && j.reports.on_failure.webhook.is_some());
+    assert_eq!(j.launch.resource_limits.memory_bytes, Some(64 << 20));
     let notes: Vec<&Fault> = faults
         .iter()
         .filter(|fault| fault.code == "lint/cronstable-stderr")
@@ -213,7 +213,7 @@ fn defaults_of_an_included_file_are_told() {
     write("_inc.yaml", "web: {}\ndefaults:\n  shell: /bin/bash\n");
     let sources = Sources::read(&folder.path().join("jobs.yacron.yaml"), &|_| None).unwrap();
     let (config, faults) = load(&sources, &|_| None, &Overrides::default(), &Host("UTC")).unwrap();
-    assert_eq!(config.jobs[0].shell.to_str(), Some("/bin/sh"));
+    assert_eq!(config.jobs[0].launch.shell.to_str(), Some("/bin/sh"));
     let messages: Vec<(usize, &str)> = faults
         .iter()
         .filter(|fault| fault.severity == Severity::Warning)

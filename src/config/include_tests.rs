@@ -125,7 +125,7 @@ fn defaults_are_of_their_own_file() {
         ("a.yaml", &jobs(&["other"])),
     ]);
     let (config, _) = place.load("ductor.yaml").unwrap();
-    let times: Vec<u64> = config.jobs.iter().map(|job| job.kill_timeout_ms).collect();
+    let times: Vec<u64> = config.jobs.iter().map(|job| job.launch.kill_timeout_ms).collect();
     assert_eq!(times, [7_000, 30_000]);
 }
 
@@ -251,7 +251,7 @@ fn crontabs_come_by_name_by_key_and_by_include() {
     let users: Vec<(&str, Option<&str>)> = config
         .jobs
         .iter()
-        .map(|job| (job.name.as_str(), job.user.as_deref()))
+        .map(|job| (job.name.as_str(), job.launch.user.as_deref()))
         .collect();
     assert_eq!(
         users,

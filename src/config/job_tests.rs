@@ -40,27 +40,28 @@ jobs:
     let config = good(text);
     let job = &config.jobs[0];
     let words = ["/srv/sync", "--full", "5"].map(str::to_owned).to_vec();
-    assert_eq!(job.command, CommandConfig::List(words));
+    assert_eq!(job.launch.command, CommandConfig::List(words));
     assert_eq!(job.schedule.as_ref().unwrap().text, "7-59/15 6-22 * * *");
     assert_eq!(job.day_match, Some(DayMatch::And));
     assert_eq!((job.seconds, job.enabled), (true, false));
     let pairs: Vec<_> = job
+        .launch
         .environment
         .iter()
         .map(|entry| format!("{}={}", entry.key, entry.value))
         .collect();
     assert_eq!(pairs, ["A=1", "B=/srv/x", "C=a b"]);
-    assert_eq!(job.env_file, Some(PathBuf::from("~/env")));
-    assert_eq!(job.working_directory, Some(PathBuf::from("work")));
-    assert_eq!(job.user.as_deref(), Some("1000"));
-    assert_eq!(job.resource_limits.memory_bytes, Some(536_870_912));
-    assert_eq!(job.resource_limits.core_bytes, Some(0));
+    assert_eq!(job.launch.env_file, Some(PathBuf::from("~/env")));
+    assert_eq!(job.launch.working_directory, Some(PathBuf::from("work")));
+    assert_eq!(job.launch.user.as_deref(), Some("1000"));
+    assert_eq!(job.launch.resource_limits.memory_bytes, Some(536_870_912));
+    assert_eq!(job.launch.resource_limits.core_bytes, Some(0));
     assert_eq!(job.concurrency_policy, ConcurrencyPolicy::Replace);
-    assert_eq!(job.execution_timeout_ms, Some(240_000));
-    assert_eq!(job.kill_timeout_ms, 0);
-    assert_eq!(job.save_limit, 0);
-    assert!(job.fails_when.nonzero_return && job.fails_when.produces_stderr);
-    let verify = job.verify.as_ref().unwrap();
+    assert_eq!(job.launch.execution_timeout_ms, Some(240_000));
+    assert_eq!(job.launch.kill_timeout_ms, 0);
+    assert_eq!(job.launch.save_limit, 0);
+    assert!(job.launch.fails_when.nonzero_return && job.launch.fails_when.produces_stderr);
+    let verify = job.launch.verify.as_ref().unwrap();
     assert_eq!(verify.timeout_ms, 300_000);
     let slots = job.slots.as_ref().unwrap();
     assert_eq!(
@@ -76,12 +77,15 @@ jobs:
 fn defaults_of_a_job() {
     let config = good("jobs: [{name: j, command: echo hi}]");
     let job = &config.jobs[0];
-    assert_eq!(job.command, CommandConfig::Shell("echo hi".to_owned()));
-    assert_eq!(job.shell, PathBuf::from("/bin/sh"));
-    assert!(job.schedule.is_none() && job.slots.is_none() && job.verify.is_none());
-    assert!(job.enabled && job.capture_stdout && job.capture_stderr);
-    assert_eq!((job.kill_timeout_ms, job.save_limit), (30_000, 4096));
-    assert!(!job.fails_when.produces_stderr && !job.fails_when.always);
+    assert_eq!(job.launch.command, CommandConfig::Shell("echo hi".to_owned()));
+    assert_eq!(job.launch.shell, PathBuf::from("/bin/sh"));
+    assert!(job.schedule.is_none() && job.slots.is_none() && job.launch.verify.is_none());
+    assert!(job.enabled && job.launch.capture_stdout && job.launch.capture_stderr);
+    assert_eq!(
+        (job.launch.kill_timeout_ms, job.launch.save_limit),
+        (30_000, 4096)
+    );
+    assert!(!job.launch.fails_when.produces_stderr && !job.launch.fails_when.always);
     assert_eq!(job.day_match, None);
 }
 
@@ -108,17 +112,18 @@ jobs:
         panic!("two jobs");
     };
     let pairs: Vec<_> = one
+        .launch
         .environment
         .iter()
         .map(|entry| format!("{}={}", entry.key, entry.value))
         .collect();
     assert_eq!(pairs, ["A=a", "B=own", "C=c"]);
-    assert!(one.fails_when.produces_stdout && !one.fails_when.nonzero_return);
-    assert_eq!(one.resource_limits.core_bytes, Some(0));
-    assert_eq!(one.verify.as_ref().unwrap().timeout_ms, 7000);
-    assert_eq!(one.shell, PathBuf::from("/bin/bash"));
-    assert_eq!(two.shell, PathBuf::from("/bin/sh"));
-    assert!(two.environment.is_empty() && two.verify.is_none());
+    assert!(one.launch.fails_when.produces_stdout && !one.launch.fails_when.nonzero_return);
+    assert_eq!(one.launch.resource_limits.core_bytes, Some(0));
+    assert_eq!(one.launch.verify.as_ref().unwrap().timeout_ms, 7000);
+    assert_eq!(one.launch.shell, PathBuf::from("/bin/bash"));
+    assert_eq!(two.launch.shell, PathBuf::from("/bin/sh"));
+    assert!(two.launch.environment.is_empty() && two.launch.verify.is_none());
 }
 
 #[test]
@@ -135,13 +140,16 @@ jobs:
 ";
     let config = good(text);
     let job = &config.jobs[0];
-    assert_eq!(job.command, CommandConfig::Shell("echo ${X} ${UNSET}".to_owned()));
-    assert_eq!(job.shell, PathBuf::from("/bin/${X}"));
-    assert_eq!(job.working_directory, Some(PathBuf::from("/srv/x/work")));
-    assert_eq!(job.env_file, Some(PathBuf::from("env")));
-    assert_eq!(job.environment[0].value, "a: [b]");
-    assert_eq!(job.environment[1].value, "${X}");
-    let verify = job.verify.as_ref().unwrap();
+    assert_eq!(
+        job.launch.command,
+        CommandConfig::Shell("echo ${X} ${UNSET}".to_owned())
+    );
+    assert_eq!(job.launch.shell, PathBuf::from("/bin/${X}"));
+    assert_eq!(job.launch.working_directory, Some(PathBuf::from("/srv/x/work")));
+    assert_eq!(job.launch.env_file, Some(PathBuf::from("env")));
+    assert_eq!(job.launch.environment[0].value, "a: [b]");
+    assert_eq!(job.launch.environment[1].value, "${X}");
+    let verify = job.launch.verify.as_ref().unwrap();
     assert_eq!(verify.command, CommandConfig::Shell("test ${UNSET}".to_owned()));
     for (keys, expected) in [
         (

@@ -1,34 +1,22 @@
 //! Jobs: their own keys, and putting them together with what they inherit, once the slot pools of
 //! all files are known.
 
-use std::collections::HashMap;
-use std::path::Path;
 use std::rc::Rc;
 
-use super::fault::{Fault, Place, shown};
-use super::job_layer::{JobLayer, LayerReader, Placed, SlotsLayer, VerifyLayer, WantedSlotPool};
+use super::fault::{Place, shown};
+use super::job_layer::{JobLayer, LayerReader, WantedSlotPool};
 use super::keys::Section;
-use super::model::{
-    CommandConfig, ConcurrencyPolicy, EnvironmentEntry, FailsWhenConfig, JobConfig, ResourceLimitsConfig,
-    SlotsConfig, VerifyConfig,
-};
+use super::launch::{self, unknown_slot_pool};
+use super::model::{CommandConfig, ConcurrencyPolicy, JobConfig};
+use super::names::{Names, Owner, is_name};
 use super::reading::{Field, Fields, Reading};
 use super::reports;
 use super::schedule_text::{RawSchedule, ScheduleCheck};
-use super::secrets;
 use super::slot_pools::{Found, SlotPools};
 use super::tree::Node;
 
 /// Jobs of one configuration.
 pub const JOBS_MAX: usize = 10_000;
-
-/// Bytes of a job's name.
-const NAME_BYTES_MAX: usize = 128;
-
-/// What an entry of a list costs beside its text.
-const ENTRY_BYTES: usize = 48;
-
-const NAME_RULE: &str = "job name must have 1 to 128 bytes and no control character, `/` or `#`";
 
 /// A job whose own keys are read. A faulty key that a job must have makes it None.
 pub(super) struct RawJob {
@@ -48,7 +36,8 @@ pub(super) struct RawJob {
 /// All jobs read so far, and which names are taken.
 #[derive(Default)]
 pub(super) struct RawJobs {
-    names: HashMap<String, Place>,
+    /// Those of dags too.
+    pub(super) names: Names,
     pub(super) jobs: Vec<RawJob>,
     count: usize,
 }
@@ -79,22 +68,6 @@ pub(super) fn read_defaults(
         layer.slots.slot_pool = Some(WantedSlotPool::Faulty);
     }
     layer
-}
-
-fn unknown_slot_pool(
-    reading: &mut Reading<'_>,
-    slot_pools: &SlotPools,
-    subject: &str,
-    name: &Placed<String>,
-) {
-    let message = format!("{subject}unknown pool '{}'", shown(&name.value));
-    let nearest = reading
-        .has_room_for_hints()
-        .then(|| slot_pools.nearest(&name.value))
-        .flatten();
-    let help = nearest.map(|name| format!("did you mean `{}`?", shown(name)));
-    let fault = Fault::error("config/unknown-pool", &name.at, message);
-    reading.report(fault.with_help_if(help));
 }
 
 impl RawJobs {
@@ -172,7 +145,7 @@ impl RawJobs {
         let Some(name) = reading.text(&field) else {
             return (None, at);
         };
-        match self.take_name(&name, &at) {
+        match self.names.take(Owner::Job, &name, &at) {
             Ok(()) => (Some(name), at),
             Err(fault) => {
                 reading.report(fault);
@@ -190,26 +163,6 @@ impl RawJobs {
         }
         self.count <= JOBS_MAX
     }
-
-    /// Makes a name somebody's; a name that is none, or is somebody's already, is a fault.
-    pub(super) fn take_name(&mut self, name: &str, at: &Place) -> Result<(), Fault> {
-        if !is_name(name) {
-            return Err(Fault::error("config/bad-value", at, NAME_RULE));
-        }
-        if let Some(first) = self.names.get(name) {
-            let message = format!("duplicate job '{}'", shown(name));
-            let fault = Fault::error("config/duplicate-name", at, message);
-            return Err(fault.with_related(first, "the first one stands here"));
-        }
-        self.names.insert(name.to_owned(), at.clone());
-        Ok(())
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    (1..=NAME_BYTES_MAX).contains(&name.len())
-        && !name.trim().is_empty()
-        && !name.contains(|letter: char| letter.is_control() || letter == '/' || letter == '#')
 }
 
 impl RawJob {
@@ -242,19 +195,29 @@ impl RawJob {
         schedules: &dyn ScheduleCheck,
         slot_pools: &SlotPools,
     ) -> Option<JobConfig> {
-        let slots = self.slots(reading, slot_pools);
-        let verify = self.verify(reading);
-        self.check_schedule(reading, schedules);
+        let (subject, base) = (&self.subject, &self.defaults);
+        let slots = launch::slots(reading, slot_pools, subject, &self.own.slots, &base.slots);
+        let verify = launch::verify(reading, subject, &self.own.verify, &base.verify);
+        if let Some(schedule) = &self.schedule {
+            let timing = Timing {
+                subject,
+                name: self.name.as_deref().unwrap_or_default(),
+                has_faulty_zone: self.has_faulty_zone,
+                own: &self.own,
+                base,
+            };
+            timing.check(reading, schedules, schedule);
+        }
         let sla = self.own.sla.over(self.defaults.sla);
         if let Some(at) = self.own.reports.late_at.as_ref().filter(|_| sla.is_empty()) {
             let message = format!("{}onLate requires sla", self.subject);
             reading.error("config/missing", at, message);
         }
-        let (own, base) = (self.own, &self.defaults);
+        let (mut own, base) = (self.own, &self.defaults);
         Some(JobConfig {
             name: self.name?,
             at: self.at,
-            command: self.command?,
+            launch: launch::launch(self.command?, verify, &mut own, base),
             schedule: self.schedule.map(RawSchedule::into_text),
             seconds: own.seconds.or(base.seconds).unwrap_or(false),
             day_match: own.day_match.or(base.day_match),
@@ -262,180 +225,58 @@ impl RawJob {
             timezone_from: None,
             labels: Vec::new(),
             enabled: own.enabled.or(base.enabled).unwrap_or(true),
-            shell: own
-                .shell
-                .or_else(|| base.shell.clone())
-                .unwrap_or_else(|| "/bin/sh".into()),
-            environment: merged(&base.environment, own.environment),
-            env_file: own.env_file.or_else(|| base.env_file.clone()),
-            working_directory: own.working_directory.or_else(|| base.working_directory.clone()),
-            user: own.user.or_else(|| base.user.clone()),
-            group: own.group.or_else(|| base.group.clone()),
-            resource_limits: limits(&own.resource_limits, &base.resource_limits),
             concurrency_policy: own
                 .concurrency_policy
                 .or(base.concurrency_policy)
                 .unwrap_or(ConcurrencyPolicy::Allow),
-            execution_timeout_ms: own.execution_timeout_ms.or(base.execution_timeout_ms),
-            kill_timeout_ms: own.kill_timeout_ms.or(base.kill_timeout_ms).unwrap_or(30_000),
-            capture_stdout: own.capture_stdout.or(base.capture_stdout).unwrap_or(true),
-            capture_stderr: own.capture_stderr.or(base.capture_stderr).unwrap_or(true),
-            save_limit: own.save_limit.or(base.save_limit).unwrap_or(4096),
-            fails_when: {
-                let (own, base) = (&own.fails_when, &base.fails_when);
-                FailsWhenConfig {
-                    nonzero_return: own.nonzero_return.or(base.nonzero_return).unwrap_or(true),
-                    produces_stdout: own.produces_stdout.or(base.produces_stdout).unwrap_or(false),
-                    produces_stderr: own.produces_stderr.or(base.produces_stderr).unwrap_or(false),
-                    always: own.always.or(base.always).unwrap_or(false),
-                }
-            },
-            verify,
-            secrets: secrets::merged(&base.secrets, own.secrets),
             slots,
             policy: own.policy.over(&base.policy),
             sla,
             reports: own.reports.over(&base.reports),
         })
     }
+}
 
-    fn check_schedule(&self, reading: &mut Reading<'_>, schedules: &dyn ScheduleCheck) {
-        let Some(schedule) = &self.schedule else {
-            return;
-        };
-        let base = &self.defaults;
-        let seconds = self.own.seconds.or(base.seconds).unwrap_or(false);
+/// When a job or dag fires, before that is checked.
+pub(super) struct Timing<'t> {
+    /// Begins messages: `job 'J': `.
+    pub(super) subject: &'t str,
+    pub(super) name: &'t str,
+    /// A time zone that is faulty must not make the schedule look so.
+    pub(super) has_faulty_zone: bool,
+    pub(super) own: &'t JobLayer,
+    pub(super) base: &'t JobLayer,
+}
+
+impl Timing<'_> {
+    pub(super) fn check(
+        &self,
+        reading: &mut Reading<'_>,
+        schedules: &dyn ScheduleCheck,
+        schedule: &RawSchedule,
+    ) {
+        let seconds = self.own.seconds.or(self.base.seconds).unwrap_or(false);
         let timezone = if self.has_faulty_zone {
             None
         } else {
-            self.own.timezone.as_deref().or(base.timezone.as_deref())
+            self.own.timezone.as_deref().or(self.base.timezone.as_deref())
         };
-        let name = self.name.as_deref().unwrap_or_default();
-        if let Err(fault) = schedules.check(name, &schedule.text, seconds, timezone) {
-            schedule.report(reading, &self.subject, &fault);
+        if let Err(fault) = schedules.check(self.name, &schedule.text, seconds, timezone) {
+            schedule.report(reading, self.subject, &fault);
         }
-    }
-
-    fn verify(&self, reading: &mut Reading<'_>) -> Option<VerifyConfig> {
-        let VerifyLayer {
-            at,
-            has_command,
-            command,
-            timeout_ms,
-        } = &self.own.verify;
-        let base = &self.defaults.verify;
-        let command = command.clone().or_else(|| base.command.clone());
-        if let (None, Some(at), false) = (&command, at, *has_command || base.has_command) {
-            let message = format!("{}verify.command is missing", self.subject);
-            reading.error("config/missing", at, message);
-        }
-        Some(VerifyConfig {
-            command: command?,
-            timeout_ms: timeout_ms.or(base.timeout_ms).unwrap_or(60_000),
-        })
-    }
-
-    fn slots(&self, reading: &mut Reading<'_>, slot_pools: &SlotPools) -> Option<SlotsConfig> {
-        let SlotsLayer {
-            slot_pool: own_slot_pool,
-            first_option_at,
-            slots: own_slots,
-            priority,
-            queue_timeout_ms,
-        } = &self.own.slots;
-        let base = &self.defaults.slots;
-        let name = match own_slot_pool.as_ref().or(base.slot_pool.as_ref()) {
-            Some(WantedSlotPool::Named(name)) => name,
-            Some(WantedSlotPool::Faulty) => return None,
-            Some(WantedSlotPool::Dropped) | None => {
-                if let Some(at) = first_option_at {
-                    let message = "poolSlots, queuePriority and queueTimeout need pool";
-                    reading.error("config/needs-pool", at, message);
-                }
-                return None;
-            }
-        };
-        let slots = own_slots.as_ref().or(base.slots.as_ref());
-        match slot_pools.find(&name.value) {
-            Found::Slots(capacity) => {
-                if let Some(slots) = slots.filter(|slots| slots.value > capacity) {
-                    let message = format!("{}poolSlots exceeds pool capacity", self.subject);
-                    let help = format!("`{}` has {capacity} slots", shown(&name.value));
-                    let fault = Fault::error("config/out-of-range", &slots.at, message);
-                    reading.report(fault.with_help(help));
-                }
-            }
-            Found::Faulty => {}
-            Found::Unknown => unknown_slot_pool(reading, slot_pools, &self.subject, name),
-        }
-        Some(SlotsConfig {
-            slot_pool: name.value.clone(),
-            slots: slots.map_or(1, |slots| slots.value),
-            priority: priority.or(base.priority).unwrap_or(0),
-            queue_timeout_ms: queue_timeout_ms.or(base.queue_timeout_ms).unwrap_or(3_600_000),
-        })
     }
 }
 
 /// Bytes of text that a job holds, inherited text included.
 pub(super) fn text_bytes(job: &JobConfig) -> usize {
-    let command = |command: &CommandConfig| match command {
-        CommandConfig::Shell(text) => text.len(),
-        CommandConfig::List(words) => words.iter().map(|word| word.len() + ENTRY_BYTES).sum(),
-    };
-    let path = |path: &Path| path.as_os_str().len();
-    let environment: usize = job
-        .environment
-        .iter()
-        .map(|entry| entry.key.len() + entry.value.len() + ENTRY_BYTES)
-        .sum();
-    let secrets: usize = job.secrets.iter().map(secrets::text_bytes).sum();
     let labels: usize = job
         .labels
         .iter()
-        .map(|label| label.key.len() + label.value.len() + ENTRY_BYTES)
+        .map(|label| label.key.len() + label.value.len() + launch::ENTRY_BYTES)
         .sum();
     let reports: usize = job.reports.all().into_iter().map(reports::text_bytes).sum();
-    let texts = [&job.timezone, &job.user, &job.group];
-    command(&job.command)
-        + job.verify.as_ref().map_or(0, |verify| command(&verify.command))
-        + environment
-        + secrets
+    launch::text_bytes(&job.launch, job.slots.as_ref())
         + labels
         + reports
-        + texts.into_iter().flatten().map(String::len).sum::<usize>()
-        + path(&job.shell)
-        + job.env_file.as_deref().map_or(0, path)
-        + job.working_directory.as_deref().map_or(0, path)
-        + job.slots.as_ref().map_or(0, |slots| slots.slot_pool.len())
-}
-
-/// By key: the job's value stands where the default stood, its new keys follow.
-fn merged(base: &[EnvironmentEntry], own: Vec<EnvironmentEntry>) -> Vec<EnvironmentEntry> {
-    let mut entries = base.to_vec();
-    let mut index: HashMap<String, usize> = base
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| (entry.key.clone(), index))
-        .collect();
-    for entry in own {
-        if let Some(index) = index.get(&entry.key) {
-            entries[*index] = entry;
-        } else {
-            index.insert(entry.key.clone(), entries.len());
-            entries.push(entry);
-        }
-    }
-    entries
-}
-
-fn limits(own: &ResourceLimitsConfig, base: &ResourceLimitsConfig) -> ResourceLimitsConfig {
-    ResourceLimitsConfig {
-        cpu_seconds: own.cpu_seconds.or(base.cpu_seconds),
-        memory_bytes: own.memory_bytes.or(base.memory_bytes),
-        processes: own.processes.or(base.processes),
-        open_files: own.open_files.or(base.open_files),
-        file_size_bytes: own.file_size_bytes.or(base.file_size_bytes),
-        core_bytes: own.core_bytes.or(base.core_bytes),
-    }
+        + job.timezone.as_ref().map_or(0, String::len)
 }

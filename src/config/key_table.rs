@@ -48,9 +48,15 @@ pub(super) const DOCUMENT: &[Key] = &[
     map(
         "defaults",
         Section::Defaults,
-        "What the jobs of this file inherit",
+        "What the jobs, dags and tasks of this file inherit",
     ),
     key("jobs", ListOf(Section::Job), Nothing, "Commands with schedules"),
+    key(
+        "dags",
+        ListOf(Section::Dag),
+        Nothing,
+        "Several commands in an order, with one schedule",
+    ),
     map("retention", Section::Retention, "How long what has ended is kept"),
     map("shutdown", Section::Shutdown, "How the daemon ends"),
     map("logging", Section::Logging, "The daemon's own log"),

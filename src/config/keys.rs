@@ -4,11 +4,12 @@
 //! an unknown key.
 
 use Section::{
-    Document, Job, Logging, Node, Notify, OnFailure, Report, ResourceLimits, Retention, RetentionLogs,
-    Schedule, Server, SlotPool, State, Webhook,
+    Dag, Document, Job, Logging, Node, Notify, OnFailure, Report, ResourceLimits, Retention, RetentionLogs,
+    Schedule, Server, SlotPool, State, Task, Webhook,
 };
 
 use super::key_table as table;
+use super::key_table_dags as dags;
 use super::key_table_reports as reports;
 use super::shape::Shape;
 
@@ -68,13 +69,15 @@ pub(super) enum Section {
     Shutdown,
     Logging,
     Crontab,
+    Dag,
+    Task,
+    Expand,
 }
 
 /// Known words that are refused for now: where, the word, and how it is named in the fault.
 const LATER: &[(Section, &str, &str)] = &[
     (Document, "auth", "auth"),
     (Document, "connections", "connections"),
-    (Document, "dags", "dags"),
     (Document, "ledger", "ledger"),
     (Document, "receipts", "receipts"),
     (Document, "routing", "routing"),
@@ -93,6 +96,14 @@ const LATER: &[(Section, &str, &str)] = &[
     (Job, "statsd", "statsd"),
     (Job, "streamPrefix", "streamPrefix"),
     (Job, "utc", "utc"),
+    (Dag, "concurrencyPolicy", "concurrencyPolicy"),
+    (Dag, "onFailure", "onFailure"),
+    (Dag, "onLate", "onLate"),
+    (Dag, "onPermanentFailure", "onPermanentFailure"),
+    (Dag, "onSuccess", "onSuccess"),
+    (Task, "onFailure", "onFailure"),
+    (Task, "onPermanentFailure", "onPermanentFailure"),
+    (Task, "onSuccess", "onSuccess"),
     (Notify, "events", "notify.events"),
     (Notify, "report", "notify.report"),
     (Report, "eventlog", "report.eventlog"),
@@ -146,6 +157,9 @@ impl Section {
             Self::Shutdown => "`shutdown`",
             Logging => "`logging`",
             Self::Crontab => "an item of `crontabs`",
+            Dag => "a dag",
+            Task => "a task",
+            Self::Expand => "`expand`",
         }
     }
 
@@ -184,6 +198,9 @@ impl Section {
             Self::Shutdown => "shutdown",
             Logging => "logging",
             Self::Crontab => "crontab",
+            Dag => "dag",
+            Task => "task",
+            Self::Expand => "expand",
         }
     }
 
@@ -219,12 +236,20 @@ impl Section {
             Self::Shutdown => table::SHUTDOWN,
             Logging => table::LOGGING,
             Self::Crontab => table::CRONTAB,
+            Dag => dags::DAG,
+            Task => dags::TASK,
+            Self::Expand => dags::EXPAND,
         }
     }
 
     /// `defaults` knows the words of a job.
     fn family(self) -> Self {
         if self == Self::Defaults { Job } else { self }
+    }
+
+    /// True for a row of `LATER` that holds here: what a job will have one day, dags and tasks will have too.
+    fn has_later(self, section: Self) -> bool {
+        section == self.family() || (matches!(self, Dag | Task) && section == Job)
     }
 
     pub(super) fn knows(self, word: &str) -> bool {
@@ -245,7 +270,7 @@ impl Section {
     pub(super) fn later(self, word: &str) -> Option<&'static str> {
         LATER
             .iter()
-            .find(|(section, later, _)| *section == self.family() && *later == word)
+            .find(|(section, later, _)| self.has_later(*section) && *later == word)
             .map(|(_, _, name)| *name)
     }
 
@@ -256,7 +281,7 @@ impl Section {
         }
         let later = LATER
             .iter()
-            .filter(|(section, _, _)| *section == self.family())
+            .filter(|(section, _, _)| self.has_later(*section))
             .map(|(_, later, _)| *later);
         let words = self
             .keys()

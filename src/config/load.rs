@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use super::cronstable;
 use super::crontab::TableReader;
+use super::dag_model::DagConfig;
+use super::dags::{self, DagReader, Known};
 use super::fault::{Fault, Place, Severity, ordered};
 use super::job_layer::JobLayer;
 use super::jobs::{RawJobs, read_defaults, text_bytes};
 use super::keys::Section;
 use super::model::{Config, CrontabConfig, JobConfig};
+use super::names::Names;
 use super::overrides::Overrides;
 use super::reading::{Fields, Reading, resolved};
 use super::schedule_text::ScheduleCheck;
@@ -21,7 +24,7 @@ use super::source::{Form, Sources};
 use super::substitute::Environment;
 use super::tree::{self, Node};
 
-/// Bytes of text of all jobs with what they inherit: a long `defaults` counts once per job.
+/// Bytes of text of all jobs and dags with what they inherit: a long `defaults` counts once per job.
 const JOBS_TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Sections that describe one daemon and hence stand in one file only.
@@ -138,6 +141,7 @@ impl Loading<'_> {
             if let (Some(at), Some(defaults)) = (&source.included_at, tree::entry(document, "defaults"))
                 && !defaults.at.span.is_empty()
                 && tree::entry(document, "jobs").is_none()
+                && tree::entry(document, "dags").is_none()
             {
                 let message = "`defaults` apply to the jobs of their own file only, and this one has none";
                 let fault = Fault::warning("cronstable/not-supported", &defaults.at, message);
@@ -168,7 +172,9 @@ impl Loading<'_> {
             self.check_state(&documents);
         }
         let mut names = RawJobs::default();
-        config.jobs = self.jobs(&documents, &slot_pools, &mut names);
+        let defaults = self.defaults(&documents, &slot_pools);
+        config.jobs = self.jobs(&documents, &defaults, &slot_pools, &mut names);
+        config.dags = self.dags(&documents, &defaults, &slot_pools, &mut names.names);
         self.crontabs(&slot_pools, &mut names, &mut config);
         config.slot_pools = slot_pools.configs;
         config
@@ -236,20 +242,57 @@ impl Loading<'_> {
         }
     }
 
+    /// Those of each document.
+    fn defaults(&mut self, documents: &[(usize, Fields)], slot_pools: &SlotPools) -> Vec<Rc<JobLayer>> {
+        let schedules = self.schedules;
+        let layers = documents.iter().map(|(file, fields)| {
+            let mut reading = self.reading(*file);
+            let layer = fields.get("defaults").map_or_else(JobLayer::default, |field| {
+                read_defaults(&mut reading, schedules, slot_pools, &field)
+            });
+            Rc::new(layer)
+        });
+        layers.collect()
+    }
+
+    fn dags(
+        &mut self,
+        documents: &[(usize, Fields)],
+        defaults: &[Rc<JobLayer>],
+        slot_pools: &SlotPools,
+        names: &mut Names,
+    ) -> Vec<DagConfig> {
+        let known = Known {
+            schedules: self.schedules,
+            slot_pools,
+        };
+        let mut reader = DagReader::default();
+        for ((file, fields), defaults) in documents.iter().zip(defaults) {
+            if let Some(field) = fields.get("dags") {
+                reader.read(&mut self.reading(*file), known, &field, defaults, names);
+            }
+        }
+        let mut dags = Vec::new();
+        for dag in reader.dags {
+            if !self.has_room_for(dags::text_bytes(&dag), &dag.at) {
+                break;
+            }
+            dags.push(dag);
+        }
+        dags
+    }
+
     fn jobs(
         &mut self,
         documents: &[(usize, Fields)],
+        defaults: &[Rc<JobLayer>],
         slot_pools: &SlotPools,
         raw: &mut RawJobs,
     ) -> Vec<JobConfig> {
         let schedules = self.schedules;
-        for (file, fields) in documents {
-            let mut reading = self.reading(*file);
-            let defaults = fields.get("defaults").map_or_else(JobLayer::default, |field| {
-                read_defaults(&mut reading, schedules, slot_pools, &field)
-            });
+        for ((file, fields), defaults) in documents.iter().zip(defaults) {
             if let Some(field) = fields.get("jobs") {
-                raw.read(&mut reading, schedules, *file, &field, &Rc::new(defaults));
+                raw.read(&mut self.reading(*file), schedules, *file, &field, defaults);
             }
         }
         let mut jobs = Vec::new();
@@ -258,7 +301,7 @@ impl Loading<'_> {
             let Some(job) = job.assemble(&mut reading, schedules, slot_pools) else {
                 continue;
             };
-            if !self.has_room_for(&job) {
+            if !self.has_room_for(text_bytes(&job), &job.at) {
                 break;
             }
             jobs.push(job);
@@ -266,14 +309,13 @@ impl Loading<'_> {
         jobs
     }
 
-    /// False once the jobs are too long together, which is reported.
-    fn has_room_for(&mut self, job: &JobConfig) -> bool {
-        self.text_bytes += text_bytes(job);
+    /// False once jobs and dags are too long together, which is reported.
+    fn has_room_for(&mut self, bytes: usize, at: &Place) -> bool {
+        self.text_bytes += bytes;
         let has_room = self.text_bytes <= JOBS_TEXT_BYTES_MAX;
         if !has_room {
-            let message = "with what they inherit, the jobs hold more than 64 MiB of text";
-            self.faults
-                .push(Fault::error("config/too-large", &job.at, message));
+            let message = "with what they inherit, the jobs and dags hold more than 64 MiB of text";
+            self.faults.push(Fault::error("config/too-large", at, message));
         }
         has_room
     }
@@ -296,7 +338,7 @@ impl Loading<'_> {
                 faults: &mut faults,
             };
             let mut keep = |job: JobConfig| {
-                let has_room = self.has_room_for(&job);
+                let has_room = self.has_room_for(text_bytes(&job), &job.at);
                 config.jobs.push(job);
                 has_room
             };

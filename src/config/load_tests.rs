@@ -200,7 +200,7 @@ fn unknown_key_is_error() {
             "qqqqqqqqqqqq: 1",
             "1:1 unknown key `qqqqqqqqqqqq` in the document",
         ),
-        ("dags: [{id: 1}]", "1:1 'dags' is not supported yet"),
+        ("routing: {}", "1:1 'routing' is not supported yet"),
         (
             "server: {rateLimit: {perSecond: 1}}",
             "1:10 'server.rateLimit' is not supported yet",
@@ -392,8 +392,9 @@ jobs:
   - {<<: *base, name: b, environment: {<<: [{B: 2}, *e], A: own}}
 ";
     let config = good(text);
-    assert_eq!(config.jobs[1].kill_timeout_ms, 5000);
+    assert_eq!(config.jobs[1].launch.kill_timeout_ms, 5000);
     let pairs: Vec<_> = config.jobs[1]
+        .launch
         .environment
         .iter()
         .map(|entry| format!("{}={}", entry.key, entry.value))

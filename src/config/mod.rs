@@ -8,7 +8,9 @@
 //!   refused for now. `schema` makes the JSON Schema and the reference page of them.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `reports` who is told
-//!   (`report_model` is its result), `schedule_text` the text of a schedule.
+//!   (`report_model` is its result), `schedule_text` the text of a schedule, `launch` a process and its slots put together.
+//! - `dags` and `tasks` read dags, `task_order` judges what depends on what; `dag_model` is their result. Jobs and dags
+//!   share `names`.
 //! - `crontab` reads tables of cron, line by line; `cronstable` makes a document of ours from one of cronstable\'s.
 //! - `quantity` and `substitute` are pure functions on text.
 //! - `model` is the result: plain data that knows nothing of YAML.
@@ -20,6 +22,8 @@
 
 mod cronstable;
 mod crontab;
+mod dag_model;
+mod dags;
 mod fault;
 mod find;
 mod glob;
@@ -28,10 +32,13 @@ mod job_layer;
 mod job_policy;
 mod jobs;
 mod key_table;
+mod key_table_dags;
 mod key_table_reports;
 mod keys;
+mod launch;
 mod load;
 mod model;
+mod names;
 mod origins;
 mod overrides;
 mod plain;
@@ -49,12 +56,16 @@ mod slot_pools;
 mod source;
 mod substitute;
 mod syntax;
+mod task_order;
+mod tasks;
 mod tree;
 
 #[cfg(test)]
 mod cronstable_tests;
 #[cfg(test)]
 mod crontab_hosts;
+#[cfg(test)]
+mod dag_tests;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
@@ -73,14 +84,16 @@ mod schema_tests;
 mod slot_pool_tests;
 
 pub use crontab::crontab_as_yaml;
+pub use dag_model::{DagConfig, ExpandConfig, OnReject, TaskConfig, TaskKind, TriggerRule, WorkConfig};
+pub use dags::{DAGS_MAX, TASKS_MAX};
 pub use fault::{Fault, Place, Severity};
 pub use find::Search;
 pub use jobs::JOBS_MAX;
 pub use load::{load, load_at_start};
 pub use model::{
     CapacityRaise, ClusterPolicy, CommandConfig, ConcurrencyPolicy, Config, DayMatch, EnvironmentEntry,
-    FailsWhenConfig, JobConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig, OnMissed,
-    PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
+    FailsWhenConfig, JobConfig, LaunchConfig, LogFormat, LogRetentionConfig, LoggingConfig, NodeConfig,
+    OnMissed, PolicyConfig, ResourceLimitsConfig, RetentionConfig, RetryConfig, ScheduleText, SecretConfig,
     SecretSource, ServerConfig, ShutdownConfig, SlotPoolConfig, SlotsConfig, StateConfig, StateMode,
     VerifyConfig,
 };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
 use crate::words::network::EgressRule;
@@ -26,6 +27,8 @@ pub struct Config {
     pub slot_pools: Vec<SlotPoolConfig>,
     /// In the order of the files.
     pub jobs: Vec<JobConfig>,
+    /// In the order of the files.
+    pub dags: Vec<DagConfig>,
     pub retention: RetentionConfig,
     pub shutdown: ShutdownConfig,
     pub logging: LoggingConfig,
@@ -209,15 +212,10 @@ pub enum LogFormat {
 /// A job with everything it inherits from the `defaults` of its file.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is a key of the file; no two of them form one state"
-)]
 pub struct JobConfig {
     pub name: String,
     #[serde(skip)]
     pub at: Place,
-    pub command: CommandConfig,
     /// None: started by hand only.
     pub schedule: Option<ScheduleText>,
     pub seconds: bool,
@@ -230,6 +228,25 @@ pub struct JobConfig {
     /// What is kept for people and means nothing here.
     pub labels: Vec<Label>,
     pub enabled: bool,
+    /// What is executed, and how.
+    #[serde(flatten)]
+    pub launch: LaunchConfig,
+    pub concurrency_policy: ConcurrencyPolicy,
+    /// None: dispatched without a claim.
+    pub slots: Option<SlotsConfig>,
+    /// When it may begin, and begin again.
+    pub policy: PolicyConfig,
+    /// When it is late.
+    pub sla: SlaConfig,
+    /// Who is told, and when.
+    pub reports: ReportsConfig,
+}
+
+/// A process of a job or of a task: what is executed, as whom, where, and what counts as a failure.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LaunchConfig {
+    pub command: CommandConfig,
     pub shell: PathBuf,
     /// In order, each key once.
     pub environment: Vec<EnvironmentEntry>,
@@ -241,7 +258,6 @@ pub struct JobConfig {
     pub user: Option<String>,
     pub group: Option<String>,
     pub resource_limits: ResourceLimitsConfig,
-    pub concurrency_policy: ConcurrencyPolicy,
     pub execution_timeout_ms: Option<u64>,
     pub kill_timeout_ms: u64,
     pub capture_stdout: bool,
@@ -252,14 +268,6 @@ pub struct JobConfig {
     pub verify: Option<VerifyConfig>,
     /// In order, each name once. Only names are ever shown.
     pub secrets: Vec<SecretConfig>,
-    /// None: dispatched without a claim.
-    pub slots: Option<SlotsConfig>,
-    /// When it may begin, and begin again.
-    pub policy: PolicyConfig,
-    /// When it is late.
-    pub sla: SlaConfig,
-    /// Who is told, and when.
-    pub reports: ReportsConfig,
 }
 
 /// When a job may begin, and begin again.
@@ -299,6 +307,18 @@ pub struct RetryConfig {
     pub initial_delay_ms: u64,
     pub maximum_delay_ms: u64,
     pub backoff_multiplier: f64,
+}
+
+impl RetryConfig {
+    /// No attempt after the first.
+    pub(super) fn none() -> Self {
+        Self {
+            maximum_retries: Some(0),
+            initial_delay_ms: 1_000,
+            maximum_delay_ms: 300_000,
+            backoff_multiplier: 2.0,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -53,8 +53,8 @@ pub fn origins(
             }
         } else if let Shape::Named(section) = key.shape {
             walk.named(&documents, key.word, section);
-        } else if let Shape::ListOf(_) = key.shape {
-            walk.jobs(&documents);
+        } else if let Shape::ListOf(section) = key.shape {
+            walk.listed(&documents, key.word, section);
         } else {
             walk.repeated(&documents, key);
         }
@@ -156,7 +156,7 @@ impl Walk<'_> {
         for job in config.jobs.iter().filter(|job| is_table(&job.at.file)) {
             let from = line_of(&job.at);
             let schedule = job.schedule.as_ref().map(|schedule| schedule.text.clone());
-            let command = match &job.command {
+            let command = match &job.launch.command {
                 CommandConfig::Shell(text) => text.clone(),
                 CommandConfig::List(words) => words.join(" "),
             };
@@ -164,7 +164,7 @@ impl Walk<'_> {
                 ("command", Some(command)),
                 ("schedule", schedule),
                 ("timezone", job.timezone.clone()),
-                ("user", job.user.clone()),
+                ("user", job.launch.user.clone()),
             ] {
                 if let Some(value) = value {
                     self.push(format!("jobs.{}.{word}", job.name), value, from.clone());
@@ -181,6 +181,7 @@ impl Walk<'_> {
                 layers.extend(self.reading(*file).fields(&field.node, section));
             }
         }
+        let layers: Vec<&Fields> = layers.iter().collect();
         self.map(&format!("{word}."), section, &layers);
     }
 
@@ -189,45 +190,76 @@ impl Walk<'_> {
             let Some(field) = fields.get(word) else { continue };
             let mut reading = self.reading(*file);
             for (name, _, node) in reading.pairs(&field.node, word).unwrap_or_default() {
-                let layers: Layers = self.reading(*file).fields(&node, section).into_iter().collect();
+                let layer = self.reading(*file).fields(&node, section);
+                let layers: Vec<&Fields> = layer.iter().collect();
                 self.map(&format!("{word}.{name}."), section, &layers);
             }
         }
     }
 
-    fn jobs(&mut self, documents: &[Document]) {
+    /// Jobs or dags, each with the `defaults` of its file below it.
+    fn listed(&mut self, documents: &[Document], word: &str, section: Section) {
         for (file, fields) in documents {
-            let defaults = fields.get("defaults");
-            let jobs = fields.get("jobs");
-            let items = jobs.and_then(|field| self.reading(*file).list(&field));
-            for item in items.unwrap_or_default() {
-                let mut reading = self.reading(*file);
-                let Some(own) = reading.fields(&item, Section::Job) else {
+            let Some(list) = fields.get(word) else { continue };
+            let mut reading = self.reading(*file);
+            let items = reading.list(&list).unwrap_or_default();
+            let base = fields
+                .get("defaults")
+                .and_then(|field| reading.fields(&field.node, Section::Defaults));
+            for item in items {
+                let Some(own) = self.reading(*file).fields(&item, section) else {
                     continue;
                 };
-                let base = defaults
-                    .as_ref()
-                    .and_then(|field| reading.fields(&field.node, Section::Defaults));
                 let Some(name) = own.get("name").and_then(|field| text_of(&field.node)) else {
                     continue;
                 };
-                let layers: Layers = [Some(own), base].into_iter().flatten().collect();
-                self.map(&format!("jobs.{name}."), Section::Job, &layers);
+                let tasks = own.get("tasks");
+                let layers: Vec<&Fields> = [Some(&own), base.as_ref()].into_iter().flatten().collect();
+                self.map(&format!("{word}.{name}."), section, &layers);
+                if let Some(tasks) = tasks {
+                    self.tasks(*file, &format!("{word}.{name}.tasks."), &tasks, base.as_ref());
+                }
             }
         }
     }
 
+    /// An approval inherits nothing.
+    fn tasks(&mut self, file: usize, path: &str, list: &Field, base: Option<&Fields>) {
+        for item in self.reading(file).list(list).unwrap_or_default() {
+            let Some(own) = self.reading(file).fields(&item, Section::Task) else {
+                continue;
+            };
+            let text = |word: &str| own.get(word).and_then(|field| text_of(&field.node));
+            let Some(id) = text("id") else { continue };
+            if text("type").as_deref() == Some("approval") {
+                let given = Section::Task
+                    .known()
+                    .filter_map(|key| Some((key, own.get(key.word)?)));
+                for (key, field) in given {
+                    let value = self.shown(key.shape, &field.node);
+                    self.push(format!("{path}{id}.{}", key.word), value, line_of(&field.key_at));
+                }
+                continue;
+            }
+            let layers: Vec<&Fields> = [Some(&own), base].into_iter().flatten().collect();
+            self.map(&format!("{path}{id}."), Section::Task, &layers);
+        }
+    }
+
     /// Each key of a map, from the first layer that has it.
-    fn map(&mut self, path: &str, section: Section, layers: &[Fields]) {
+    fn map(&mut self, path: &str, section: Section, layers: &[&Fields]) {
         for key in section.known() {
             let given: Vec<Field> = layers.iter().filter_map(|layer| layer.get(key.word)).collect();
             let name = format!("{path}{}", key.word);
             match (key.shape, given.first()) {
                 (Shape::Map(inner) | Shape::Optional(&Shape::Map(inner)), _) => {
                     let opened: Layers = given.iter().filter_map(|field| self.open(field, inner)).collect();
+                    let opened: Vec<&Fields> = opened.iter().collect();
                     self.map(&format!("{name}."), inner, &opened);
                 }
                 (Shape::Environment | Shape::HiddenMap, Some(_)) => self.variables(&name, &given),
+                // Its tasks are told one by one.
+                (Shape::ListOf(Section::Task), _) => {}
                 (shape, Some(field)) => {
                     let value = self.shown(shape, &field.node);
                     self.push(name, value, line_of(&field.key_at));
@@ -378,8 +410,10 @@ jobs:
       - {key: B, value: secret}
     verify: {command: check}
 ";
+        let c = "defaults: {killTimeout: 4}\ndags:\n  - name: d\n    tasks:\n      - {id: one, command: x}\n      \
+                 - {id: ok, type: approval, dependsOn: [one]}\n";
         let b = "jobs:\n  - {name: b, command: [x, y], schedule: {hour: 3}, workingDirectory: \"${X}\"}\n";
-        let told = told(&[("a.yaml", a), ("b.yaml", b)], &overrides);
+        let told = told(&[("a.yaml", a), ("b.yaml", b), ("c.yaml", c)], &overrides);
         for expected in [
             "server.listen = 127.0.0.1:9000 (a.yaml:2)",
             "server.maxBodyBytes = 4MiB (default)",
@@ -399,6 +433,11 @@ jobs:
             "jobs.b.schedule = {hour: 3} (b.yaml:2)",
             "jobs.b.workingDirectory = /srv/x (b.yaml:2)",
             "jobs.b.failsWhen.nonzeroReturn = true (default)",
+            "dags.d.retainRuns = 50 (default)",
+            "dags.d.tasks.one.command = x (c.yaml:5)",
+            "dags.d.tasks.one.killTimeout = 4 (c.yaml:1)",
+            "dags.d.tasks.one.retries = 0 (default)",
+            "dags.d.tasks.ok.dependsOn = [one] (c.yaml:6)",
         ] {
             assert!(
                 told.iter().any(|line| line == expected),
@@ -411,5 +450,6 @@ jobs:
             !told.iter().any(|line| line.starts_with("jobs.b.verify.command")),
             "nothing is not told"
         );
+        assert!(!told.join("\n").contains("tasks.ok.killTimeout"), "{told:?}");
     }
 }

@@ -177,10 +177,11 @@ more: *again
             (expected, true, false)
         );
         let place = |document: &PlainDocument, pointer: &str| document.place(pointer).unwrap().to_string();
-        assert_eq!(place(&read, "/steps/0/args/n"), "a.yaml:4:25");
+        assert_eq!(place(&read, "/steps/0/args/n"), "a.yaml:4:26");
         assert_eq!(place(&read, "/steps/0/args/missing/x"), "a.yaml:4:5");
-        assert_eq!(place(&read, "/steps/1/3"), "a.yaml:5:25");
-        assert_eq!(place(&json, "/steps/0/ref"), "a.json:21:7");
+        assert_eq!(place(&read, "/steps/1/3"), "a.yaml:5:26");
+        let line = text.lines().position(|line| line.contains("\"ref\"")).unwrap() + 1;
+        assert_eq!(place(&json, "/steps/0/ref"), format!("a.json:{line}:7"));
         assert_eq!(place(&json, ""), "a.json:1:1");
     }
 

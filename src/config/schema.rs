@@ -109,7 +109,10 @@ fn section_page(section: Section) -> String {
         .unwrap_or_default();
     let mut page = format!("\n## {first}{}\n\n", letters.as_str());
     if section == Section::Defaults {
-        page.push_str("All keys of a job but its `name`, `command` and `schedule`.\n");
+        page.push_str(
+            "All keys of a job but its `name`, `command` and `schedule`. A dag inherits those that it has itself, a task\n\
+             those of its command and of slot pools, an approval none.\n",
+        );
         return page;
     }
     page.push_str("| key | value | default | what |\n|---|---|---|---|\n");

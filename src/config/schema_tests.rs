@@ -19,8 +19,19 @@ struct Home {
 const HOLE: &str = "HOLE";
 
 /// What stands beside a key, because it needs that; besides the keys that its map must have.
-fn companions(section: Section, word: &str) -> &'static [(&'static str, &'static str)] {
+fn companions(section: Section, word: &str, value: &str) -> &'static [(&'static str, &'static str)] {
     match (section, word) {
+        (Section::Task, "type") if value == "approval" => &[],
+        (Section::Task, "onReject") => &[("type", "approval")],
+        (Section::Task, "pokeIntervalSeconds" | "pokeTimeoutSeconds") => {
+            &[("type", "sensor"), ("command", "'true'")]
+        }
+        (Section::Task, "poolSlots" | "queuePriority" | "queueTimeout") => {
+            &[("pool", "warehouse"), ("command", "'true'")]
+        }
+        (Section::Task, "expand") => &[("dependsOn", "[first]"), ("command", "'true'")],
+        (Section::Task, "command") => &[],
+        (Section::Task, _) => &[("command", "'true'")],
         (Section::Job | Section::Defaults, "poolSlots" | "queuePriority" | "queueTimeout") => {
             &[("pool", "warehouse")]
         }
@@ -43,7 +54,7 @@ fn required(section: Section, except: &str) -> Vec<(String, String)> {
 /// The pairs of a map with one key set.
 fn pairs(section: Section, word: &str, value: &str) -> String {
     let mut pairs = required(section, word);
-    let beside = companions(section, word).iter();
+    let beside = companions(section, word, value).iter();
     pairs.extend(beside.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
     pairs.push((word.to_owned(), value.to_owned()));
     let written: Vec<String> = pairs
@@ -71,6 +82,8 @@ fn homes() -> Vec<Home> {
             }
             let value = if matches!(key.shape, Shape::Named(_)) {
                 format!("{{warehouse: {{{HOLE}}}}}")
+            } else if key.shape == Shape::ListOf(Section::Task) {
+                format!("[{{id: first, command: 'true'}}, {{{HOLE}}}]")
             } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment | Shape::Crontabs) {
                 format!("[{{{HOLE}}}]")
             } else if key.shape == Shape::HiddenMap {
@@ -300,8 +313,11 @@ fn what_is_required_is_missed_by_both() {
     for home in homes() {
         for key in home.section.known().filter(|key| key.unset == Unset::Required) {
             let others = required(home.section, key.word);
+            let beside = companions(home.section, "nonsense", "").iter();
+            let beside = beside.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
             let pairs: Vec<String> = others
-                .iter()
+                .into_iter()
+                .chain(beside)
                 .map(|(key, value)| format!("{key}: {value}"))
                 .collect();
             let text = home.around.replace(HOLE, &pairs.join(", "));

@@ -124,7 +124,7 @@ jobs:
 ",
         );
         let pairs = |job: usize| -> Vec<(String, SecretSource)> {
-            let secrets = config.jobs[job].secrets.iter();
+            let secrets = config.jobs[job].launch.secrets.iter();
             secrets
                 .map(|secret| (secret.name.clone(), secret.from.clone()))
                 .collect()
@@ -133,7 +133,7 @@ jobs:
         let b = ("B".to_owned(), SecretSource::Variable("B_OF_ALL".to_owned()));
         assert_eq!(pairs(0), [file("A", "~/own"), b.clone(), file("C", "/srv/x/c")]);
         assert_eq!(pairs(1), [file("A", "a"), b]);
-        let shown = serde_json::to_value(&config.jobs[0].secrets).unwrap();
+        let shown = serde_json::to_value(&config.jobs[0].launch.secrets).unwrap();
         assert_eq!(
             shown,
             serde_json::json!([{"name": "A"}, {"name": "B"}, {"name": "C"}])

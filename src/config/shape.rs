@@ -66,6 +66,8 @@ pub(super) enum Text {
     Replaced,
     Shell,
     SlotPoolName,
+    TaskId,
+    TaskRef,
     Template,
     TimeZone,
     User,
@@ -92,6 +94,8 @@ impl Text {
             | Self::LogLevel
             | Self::Shell
             | Self::SlotPoolName
+            | Self::TaskId
+            | Self::TaskRef
             | Self::Template
             | Self::TimeZone
             | Self::User
@@ -114,6 +118,8 @@ impl Text {
             Self::Path | Self::FilePath => "path",
             Self::Shell => "absolute path",
             Self::SlotPoolName => "name of a slot pool",
+            Self::TaskId => "name",
+            Self::TaskRef => "name of a task of the same dag",
             Self::Template => "text with fields",
             Self::TimeZone => "time zone",
             Self::User => "name or number",
@@ -144,6 +150,8 @@ impl Text {
             Self::Path => &["here/there", "/srv/x", "'${HERE:-a}'"],
             Self::Replaced => &["https://ops.example.org", "'https://ops.example.org/${HERE:-a}'"],
             Self::Shell => &["/bin/bash"],
+            Self::TaskId => &["second", "2", "'a b'"],
+            Self::TaskRef => &["first"],
             Self::Template => &["'{\"text\": \"${reason}\"}'"],
             Self::TimeZone => &["Europe/Madrid"],
             Self::User => &["backup", "1000"],
@@ -168,7 +176,8 @@ impl Text {
             Self::Origin => &["ops.example.org", "https://a/b"],
             Self::Path | Self::User | Self::Variable => &["''"],
             Self::Shell => &["bash", "''"],
-            Self::SlotPoolName => &["nowhere"],
+            Self::SlotPoolName | Self::TaskRef => &["nowhere"],
+            Self::TaskId => &["a/b", "a#0", "''"],
             Self::Replaced => &["'${nobody}'"],
             Self::Template => &["'${nonsense}'"],
             Self::TimeZone => &["Nowhere/Town", "''"],
@@ -341,6 +350,7 @@ impl Shape {
             // Which of two is given is up to the user, but one is.
             Self::Map(Section::Verify) => owned(&["{command: check}"]),
             Self::Map(Section::HiddenSecret) => owned(&["{fromEnvVar: KEY}"]),
+            Self::ListOf(Section::Task) => owned(&["[{id: first, command: 'true'}]"]),
             Self::Map(_) | Self::Named(_) | Self::ListOf(_) => owned(&["null"]),
         }
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use super::dag;
 use crate::config::{
-    self, CommandConfig, Config, HiddenText, JobConfig, ReportConfig, SecretConfig, SecretSource,
+    self, CommandConfig, Config, DagConfig, HiddenText, JobConfig, LaunchConfig, ReportConfig, SecretConfig,
+    SecretSource,
 };
 use crate::domain::lateness::Sla;
 use crate::domain::report::{ReportKind, Routes, RoutesOfKind, ShellRoute, Value, WebhookRoute};
@@ -14,59 +16,150 @@ use crate::domain::workflow::definition::{
     CommandLine, CommandStep, ConcurrencyPolicy, DayMatch, Definition, FailsWhen, OnMissed, Policy, Retry,
     ScheduleText, SecretFrom, SecretRef, SlotDemand, Step, Verify,
 };
+use crate::domain::workflow::graph::build::Graph;
 use crate::engine::book::{Book, BookJob, BookSlots, Heartbeat, Notify};
 use crate::words::names::{BadName, JobName, NodeName, SlotPoolName, StepRef};
 
-/// The definitions of all jobs. Names were checked when the file was read; a name that is none is an error here too.
+/// The definitions of all jobs and dags. Names were checked when the file was read; a name that is none is an error here
+/// too.
 pub fn definitions_of(config: &Config) -> Result<Vec<Definition>, BadName> {
-    config.jobs.iter().map(definition_of).collect()
+    let jobs = config.jobs.iter().map(definition_of);
+    jobs.chain(config.dags.iter().map(dag::definition_of)).collect()
 }
 
 fn definition_of(job: &JobConfig) -> Result<Definition, BadName> {
     let slots = match &job.slots {
         None => None,
-        Some(slots) => Some(SlotDemand {
-            slot_pool: SlotPoolName::new(&slots.slot_pool)?,
-            slots: slots.slots,
-            priority: slots.priority,
-            queue_timeout_ms: slots.queue_timeout_ms,
-        }),
+        Some(slots) => Some(demand_of(slots)?),
     };
     Ok(Definition {
         name: JobName::new(&job.name)?,
         enabled: job.enabled,
-        schedule: schedule_text_of(job),
+        schedule: schedule_text(job.schedule.as_ref(), &timing_of(job)),
         concurrency: match job.concurrency_policy {
             config::ConcurrencyPolicy::Allow => ConcurrencyPolicy::Allow,
             config::ConcurrencyPolicy::Forbid => ConcurrencyPolicy::Forbid,
             config::ConcurrencyPolicy::Replace => ConcurrencyPolicy::Replace,
         },
         policy: policy_of(&job.policy),
-        sla: Sla {
-            max_time_since_success_ms: job.sla.max_time_since_success_ms,
-            late_after_ms: job.sla.late_after_ms,
-            max_runtime_ms: job.sla.max_runtime_ms,
-        },
+        sla: sla_of(&job.sla),
         reports: reports_of(job).wishes(),
         graph: None,
         steps: vec![Step {
             name: StepRef::main(),
-            command: command_of(job),
+            command: command_of(&job.launch),
             slots,
         }],
     })
 }
 
-fn schedule_text_of(job: &JobConfig) -> Option<ScheduleText> {
-    job.schedule.as_ref().map(|text| ScheduleText {
-        text: text.text.clone(),
-        seconds: job.seconds,
-        day_match: job.day_match.map(day_match),
-        timezone: job.timezone.clone(),
+pub(super) fn demand_of(slots: &config::SlotsConfig) -> Result<SlotDemand, BadName> {
+    Ok(SlotDemand {
+        slot_pool: SlotPoolName::new(&slots.slot_pool)?,
+        slots: slots.slots,
+        priority: slots.priority,
+        queue_timeout_ms: slots.queue_timeout_ms,
     })
 }
 
-fn policy_of(given: &config::PolicyConfig) -> Policy {
+pub(super) fn sla_of(given: &config::SlaConfig) -> Sla {
+    Sla {
+        max_time_since_success_ms: given.max_time_since_success_ms,
+        late_after_ms: given.late_after_ms,
+        max_runtime_ms: given.max_runtime_ms,
+    }
+}
+
+/// How the schedule of a job or dag is read.
+pub(super) struct Timing<'t> {
+    seconds: bool,
+    day_match: Option<config::DayMatch>,
+    timezone: Option<&'t str>,
+}
+
+fn timing_of(job: &JobConfig) -> Timing<'_> {
+    Timing {
+        seconds: job.seconds,
+        day_match: job.day_match,
+        timezone: job.timezone.as_deref(),
+    }
+}
+
+pub(super) fn timing_of_dag(dag: &DagConfig) -> Timing<'_> {
+    Timing {
+        seconds: dag.seconds,
+        day_match: dag.day_match,
+        timezone: dag.timezone.as_deref(),
+    }
+}
+
+pub(super) fn schedule_text(
+    text: Option<&config::ScheduleText>,
+    timing: &Timing<'_>,
+) -> Option<ScheduleText> {
+    text.map(|text| ScheduleText {
+        text: text.text.clone(),
+        seconds: timing.seconds,
+        day_match: timing.day_match.map(day_match),
+        timezone: timing.timezone.map(str::to_owned),
+    })
+}
+
+/// What has a schedule in the configuration.
+#[derive(Clone, Copy)]
+pub(super) enum Scheduled<'s> {
+    Job(&'s JobConfig),
+    Dag(&'s DagConfig),
+}
+
+/// All that may have one, in the order of the files, dags after jobs.
+pub(super) fn scheduled(config: &Config) -> impl Iterator<Item = Scheduled<'_>> {
+    let jobs = config.jobs.iter().map(Scheduled::Job);
+    jobs.chain(config.dags.iter().map(Scheduled::Dag))
+}
+
+impl<'s> Scheduled<'s> {
+    pub(super) fn name(self) -> &'s str {
+        match self {
+            Scheduled::Job(job) => &job.name,
+            Scheduled::Dag(dag) => &dag.name,
+        }
+    }
+
+    /// `job` or `dag`.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Scheduled::Job(_) => "job",
+            Scheduled::Dag(_) => "dag",
+        }
+    }
+
+    pub(super) fn enabled(self) -> bool {
+        match self {
+            Scheduled::Job(job) => job.enabled,
+            Scheduled::Dag(dag) => dag.enabled,
+        }
+    }
+
+    /// As written.
+    pub(super) fn text(self) -> Option<&'s config::ScheduleText> {
+        match self {
+            Scheduled::Job(job) => job.schedule.as_ref(),
+            Scheduled::Dag(dag) => dag.schedule.as_ref(),
+        }
+    }
+
+    /// Parsed. It was checked when the file was read.
+    pub(super) fn schedule(self) -> Option<Schedule> {
+        let timing = match self {
+            Scheduled::Job(job) => timing_of(job),
+            Scheduled::Dag(dag) => timing_of_dag(dag),
+        };
+        parsed(self.name(), &schedule_text(self.text(), &timing)?)
+    }
+}
+
+pub(super) fn policy_of(given: &config::PolicyConfig) -> Policy {
     Policy {
         on_missed: match given.on_missed {
             config::OnMissed::Skip => OnMissed::Skip,
@@ -104,8 +197,8 @@ fn line_of(command: &CommandConfig) -> CommandLine {
     }
 }
 
-fn command_of(job: &JobConfig) -> CommandStep {
-    let limits = &job.resource_limits;
+pub(super) fn command_of(launch: &LaunchConfig) -> CommandStep {
+    let limits = &launch.resource_limits;
     let named = [
         ("cpuSeconds", limits.cpu_seconds),
         ("memory", limits.memory_bytes),
@@ -115,37 +208,37 @@ fn command_of(job: &JobConfig) -> CommandStep {
         ("core", limits.core_bytes),
     ];
     CommandStep {
-        command: line_of(&job.command),
-        shell: text_of(&job.shell),
-        environment: job
+        command: line_of(&launch.command),
+        shell: text_of(&launch.shell),
+        environment: launch
             .environment
             .iter()
             .map(|entry| (entry.key.clone(), entry.value.clone()))
             .collect(),
-        env_file: job.env_file.as_deref().map(text_of),
-        working_directory: job.working_directory.as_deref().map(text_of),
-        user: job.user.clone(),
-        group: job.group.clone(),
+        env_file: launch.env_file.as_deref().map(text_of),
+        working_directory: launch.working_directory.as_deref().map(text_of),
+        user: launch.user.clone(),
+        group: launch.group.clone(),
         resource_limits: named
             .into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?)))
             .collect(),
-        execution_timeout_ms: job.execution_timeout_ms,
-        kill_timeout_ms: job.kill_timeout_ms,
-        capture_stdout: job.capture_stdout,
-        capture_stderr: job.capture_stderr,
-        save_limit: job.save_limit,
+        execution_timeout_ms: launch.execution_timeout_ms,
+        kill_timeout_ms: launch.kill_timeout_ms,
+        capture_stdout: launch.capture_stdout,
+        capture_stderr: launch.capture_stderr,
+        save_limit: launch.save_limit,
         fails_when: FailsWhen {
-            nonzero_return: job.fails_when.nonzero_return,
-            produces_stdout: job.fails_when.produces_stdout,
-            produces_stderr: job.fails_when.produces_stderr,
-            always: job.fails_when.always,
+            nonzero_return: launch.fails_when.nonzero_return,
+            produces_stdout: launch.fails_when.produces_stdout,
+            produces_stderr: launch.fails_when.produces_stderr,
+            always: launch.fails_when.always,
         },
-        verify: job.verify.as_ref().map(|verify| Verify {
+        verify: launch.verify.as_ref().map(|verify| Verify {
             command: line_of(&verify.command),
             timeout_ms: verify.timeout_ms,
         }),
-        secrets: job.secrets.iter().map(secret_of).collect(),
+        secrets: launch.secrets.iter().map(secret_of).collect(),
     }
 }
 
@@ -162,11 +255,6 @@ fn source_of(source: &SecretSource) -> SecretFrom {
         SecretSource::File(path) => SecretFrom::File(text_of(path)),
         SecretSource::Variable(name) => SecretFrom::Variable(name.clone()),
     }
-}
-
-/// The schedule of a job, parsed. It was checked when the file was read.
-pub(super) fn schedule_of_job(job: &JobConfig) -> Option<Schedule> {
-    parsed(&job.name, &schedule_text_of(job)?)
 }
 
 /// The schedule of a definition, parsed.
@@ -225,6 +313,7 @@ pub fn book_of(
             digest: definition.digest(),
             content: definition.stored().1,
             reports: Arc::new(reports.remove(&definition.name).unwrap_or_default()),
+            graph: graph_of(&definition),
             schedule: schedule_of(&definition),
             definition: Arc::new(definition),
         };
@@ -242,6 +331,18 @@ pub fn book_of(
         notify: notify_of(config),
         egress: config.egress.allow.as_slice().into(),
     })
+}
+
+/// The graph of a dag, compiled. Its parts were checked when the file was read.
+fn graph_of(definition: &Definition) -> Option<Arc<Graph>> {
+    let document = definition.graph.as_deref()?;
+    match Graph::build(document.clone()) {
+        Ok(graph) => Some(Arc::new(graph)),
+        Err(error) => {
+            tracing::error!(dag = %definition.name, cause = %error, "this dag was accepted and cannot be compiled");
+            None
+        }
+    }
 }
 
 fn notify_of(config: &Config) -> Notify {
@@ -291,7 +392,7 @@ fn routes_of(job: &JobConfig, report: &ReportConfig) -> RoutesOfKind {
         }),
         shell: report.shell.as_ref().map(|shell| ShellRoute {
             command: line_of(&shell.command),
-            shell: text_of(shell.shell.as_ref().unwrap_or(&job.shell)),
+            shell: text_of(shell.shell.as_ref().unwrap_or(&job.launch.shell)),
             timeout_ms: shell.timeout_ms,
         }),
     }

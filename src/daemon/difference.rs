@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::config::{Config, ReportsConfig, SlotPoolConfig};
 use crate::domain::workflow::definition::Definition;
@@ -46,6 +46,8 @@ pub(super) const LIVE: [&str; 16] = [
 pub struct Difference {
     /// Jobs.
     pub jobs: NameChanges,
+    /// Dags.
+    pub dags: NameChanges,
     /// Slot pools.
     #[serde(rename = "pools")]
     pub slot_pools: NameChanges,
@@ -119,8 +121,9 @@ impl Difference {
         (old, old_jobs): (&Config, &BTreeMap<JobName, Definition>),
         (new, new_jobs): (&Config, &BTreeMap<JobName, Definition>),
     ) -> Difference {
-        let by_name = |jobs: &BTreeMap<JobName, Definition>| -> BTreeMap<String, Definition> {
-            let named = jobs.iter().map(|(name, job)| (name.to_string(), job.clone()));
+        let by_name = |jobs: &BTreeMap<JobName, Definition>, graphs: bool| -> BTreeMap<String, Definition> {
+            let wanted = jobs.iter().filter(|(_, job)| job.is_graph() == graphs);
+            let named = wanted.map(|(name, job)| (name.to_string(), job.clone()));
             named.collect()
         };
         let slots_by_name = |config: &Config| -> BTreeMap<String, SlotPoolConfig> {
@@ -135,13 +138,18 @@ impl Difference {
             .into_iter()
             .partition(|change| RESTART.contains(&change.key.as_str()));
         Difference {
-            jobs: NameChanges::between(&by_name(old_jobs), &by_name(new_jobs), |before, after| {
-                let mut keys = changed_keys(before, after);
-                keys.extend(reports.get(after.name.as_str()).into_iter().flatten().cloned());
-                keys.sort_unstable();
-                keys.dedup();
-                keys
-            }),
+            jobs: NameChanges::between(
+                &by_name(old_jobs, false),
+                &by_name(new_jobs, false),
+                |before, after| {
+                    let mut keys = changed_keys(before, after);
+                    keys.extend(reports.get(after.name.as_str()).into_iter().flatten().cloned());
+                    keys.sort_unstable();
+                    keys.dedup();
+                    keys
+                },
+            ),
+            dags: NameChanges::between(&by_name(old_jobs, true), &by_name(new_jobs, true), changed_keys),
             slot_pools: NameChanges::between(&slots_by_name(old), &slots_by_name(new), changed_slots),
             settings,
             needs_restart,
@@ -151,6 +159,7 @@ impl Difference {
     /// The file says what is in force already.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
+            && self.dags.is_empty()
             && self.slot_pools.is_empty()
             && self.settings.is_empty()
             && self.needs_restart.is_empty()
@@ -177,6 +186,7 @@ impl Difference {
             part("removed", changes.removed.iter().map(String::as_str).collect());
         };
         names("jobs", &self.jobs);
+        names("dags", &self.dags);
         names("pools", &self.slot_pools);
         let keys = |changes: &[SettingChange]| -> String {
             let keys: Vec<&str> = changes.iter().map(|change| change.key.as_str()).collect();
@@ -267,11 +277,29 @@ fn keys_of(definition: &Definition) -> BTreeMap<String, Value> {
     members.remove("reports");
     let policy = members.remove("policy").unwrap_or_default();
     let policy = policy.as_object().cloned().unwrap_or_default();
+    if let Some(graph) = members.remove("graph") {
+        keys.extend(keys_of_graph(&graph));
+    }
     let parts = members.into_iter().chain(part("command")).chain(policy);
     for (name, value) in parts.chain(part("slots")) {
         keys.insert(file_word(&name), value);
     }
     keys
+}
+
+/// Each task with what leads to it, and how many runs are kept.
+fn keys_of_graph(graph: &Value) -> BTreeMap<String, Value> {
+    let list = |member: &str| graph[member].as_array().cloned().unwrap_or_default();
+    let edges = list("edges");
+    let tasks = list("steps").into_iter().map(|step| {
+        let leads = |edge: &&Value| edge["target_ref"] == step["ref"];
+        let before: Vec<&Value> = edges.iter().filter(leads).collect();
+        // All instances of a task are one task.
+        let name = step["ref"].as_str().unwrap_or_default().trim_end_matches("[]");
+        (format!("tasks.{name}"), json!([step, before]))
+    });
+    let kept = ("retainRuns".to_owned(), graph["retention"]["runs"].clone());
+    tasks.chain([kept]).collect()
 }
 
 /// `kill_timeout_ms` as `killTimeout`, and those that the file calls by another name.
@@ -340,6 +368,7 @@ pub(super) fn settings_of(config: &Config) -> BTreeMap<String, Value> {
     let mut settings = BTreeMap::new();
     if let Ok(Value::Object(mut members)) = serde_json::to_value(config) {
         members.remove("jobs");
+        members.remove("dags");
         members.remove("pools");
         flatten("", members, &mut settings);
     }

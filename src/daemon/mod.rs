@@ -3,6 +3,7 @@
 //! The only place that knows all engines. It does not know the faces: whoever serves HTTP is given the parts.
 
 mod book;
+mod dag;
 mod difference;
 mod identity;
 mod loader;

@@ -12,8 +12,16 @@ use crate::worker::secrets::value_of;
 pub(super) fn short_secrets(config: &Config) -> Vec<Fault> {
     let mut seen = HashMap::new();
     let mut found = Vec::new();
-    for job in &config.jobs {
-        for secret in &job.secrets {
+    let jobs = config
+        .jobs
+        .iter()
+        .map(|job| (format!("job '{}'", job.name), &job.launch));
+    let tasks = config.dags.iter().flat_map(|dag| {
+        let worked = dag.tasks.iter().filter_map(|task| Some((task, task.work()?)));
+        worked.map(|(task, work)| (format!("task '{}.{}'", dag.name, task.id), &work.launch))
+    });
+    for (subject, launch) in jobs.chain(tasks) {
+        for secret in &launch.secrets {
             let reference = book::secret_of(secret);
             let from = reference.from.clone();
             let is_short = *seen.entry(reference.from).or_insert_with(|| {
@@ -22,8 +30,8 @@ pub(super) fn short_secrets(config: &Config) -> Vec<Fault> {
             });
             if is_short {
                 let message = format!(
-                    "job '{}': secret '{}' is shorter than {MASKED_CHARS_MIN} characters and cannot be masked",
-                    job.name, secret.name
+                    "{subject}: secret '{}' is shorter than {MASKED_CHARS_MIN} characters and cannot be masked",
+                    secret.name
                 );
                 found.push(Fault::warning("lint/short-secret", &secret.at, message));
             }

@@ -8,6 +8,7 @@ pub mod cause;
 pub mod fair;
 pub mod fires;
 pub mod lateness;
+pub mod layout;
 pub mod payload;
 pub mod report;
 pub mod schedule;

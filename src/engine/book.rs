@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::domain::report::{Routes, Value};
 use crate::domain::schedule::Schedule;
 use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::graph::build::Graph;
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 use crate::words::network::EgressRule;
 
@@ -20,6 +21,8 @@ pub struct BookJob {
     pub digest: String,
     /// Changes when anything of the definition changes.
     pub content: String,
+    /// Its steps and edges, compiled; none for a job.
+    pub graph: Option<Arc<Graph>>,
     /// When it fires.
     pub schedule: Option<Arc<Schedule>>,
     /// Where its reports go.

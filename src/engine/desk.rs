@@ -59,9 +59,7 @@ pub async fn start_job(
     let slot_pool = wish
         .job
         .definition
-        .main_step()
-        .slots
-        .as_ref()
+        .job_demand()
         .map(|demand| demand.slot_pool.to_string());
     let name = wish.name.clone();
     let start = Start {
@@ -77,7 +75,7 @@ pub async fn start_job(
             expiry_held: engine.clock_watch.holds_expiry(engine.now()),
         },
     };
-    let demand = start.job.definition.main_step().slots.as_ref();
+    let demand = start.job.definition.job_demand();
     let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()));
     let for_change = Arc::clone(&book);
     let changed = engine.store.change("start", move |tx| {

@@ -366,9 +366,11 @@ fn no_route(effect: &Effect) -> Delivery {
 }
 
 fn context_of(job: &BookJob, effect: &Effect, base_url: Option<&str>) -> Context {
-    let command = match &job.definition.main_step().command.command {
-        CommandLine::Shell(script) => script.clone(),
-        CommandLine::List(words) => words.join(" "),
+    let command = match job.definition.job_step().map(|step| &step.command.command) {
+        Some(CommandLine::Shell(script)) => script.clone(),
+        Some(CommandLine::List(words)) => words.join(" "),
+        // A graph has one in each of its steps.
+        None => String::new(),
     };
     Context {
         url: base_url

@@ -37,5 +37,9 @@ mod rig;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
+<<<<<<< HEAD
 pub mod silence;
+=======
+mod task_marks;
+>>>>>>> w-http
 pub mod warm;

@@ -132,9 +132,10 @@ impl Retention {
     /// One slice; true if there is more.
     pub async fn slice(&self) -> Result<bool, String> {
         let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
+        let own = retire::own_numbers(&self.engine.book());
         let due = self
             .engine
-            .read(move |tx| retire::due(tx, keep, now))
+            .read(move |tx| retire::due(tx, keep, &own, now))
             .await
             .map_err(|error| error.to_string())?;
         let mut more = due.len() >= retire::SLICE;

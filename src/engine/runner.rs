@@ -14,6 +14,7 @@ use super::changes::renew::Renewal;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
 use super::metrics::{SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
+use super::task_marks;
 use super::warm::process_of;
 use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
@@ -199,7 +200,19 @@ impl Runner {
             self.record(&failed(why), started_at).await;
             return;
         };
-        let plan = self.plan(step);
+        let run = &self.claimed.run;
+        let marks = match task_marks::marks(&self.engine, &definition, run, &self.claimed.step).await {
+            Ok(marks) => marks,
+            Err(why) => {
+                drop(shim);
+                let started_at = self.engine.now().wall;
+                let why = format!("{}: {why}", reason::LAUNCH_FAILED);
+                self.record(&failed(why), started_at).await;
+                return;
+            }
+        };
+        let mut plan = self.plan(step);
+        plan.marks.extend(marks);
         let started_at = self.engine.now().wall;
         let ended = command::execute(shim, plan, stops, sizes).await;
         for pid in &ended.stuck {
@@ -247,6 +260,7 @@ impl Runner {
                 self.claimed.claim.fence,
             ),
             log_bytes_max: self.engine.log_bytes_max,
+            files: None,
         }
     }
 
@@ -468,5 +482,6 @@ fn failed(reason: String) -> Ended {
         stuck: Vec::new(),
         tails: Tails::default(),
         usage: Usage::default(),
+        output: None,
     }
 }

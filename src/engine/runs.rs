@@ -11,15 +11,18 @@ use super::changes::graph;
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
+use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
+use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::state::GraphHeader;
-use crate::domain::workflow::run::{RunState, Trigger};
+use crate::domain::workflow::run::{Run, RunState, Trigger};
+use crate::expr::schema::{Issue, Schema};
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, StoreError};
+use crate::store::{ChangeError, ReadTx, StoreError, runs};
 use crate::words::ids::RunId;
-use crate::words::names::JobName;
+use crate::words::names::{JobName, StepRef};
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
@@ -53,7 +56,9 @@ pub enum Begun {
     /// There is no such definition, or no such version of it.
     NotFound,
     /// The input is not what the definition wants.
-    BadInput(Vec<String>),
+    BadInput(Vec<Issue>),
+    /// It cannot begin; why.
+    Refused(String),
 }
 
 /// Why a wish could not be judged.
@@ -68,11 +73,98 @@ pub enum BeginError {
 }
 
 /// Begins a run.
-pub async fn begin(
+pub async fn begin(engine: &Engine, wish: NewRun, asked: Asked<Begun>) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &wish)).await
+}
+
+/// Begins a run with the input and the labels of another, by the newest version.
+pub async fn rerun(
     engine: &Engine,
-    wish: NewRun,
-    mut asked: Asked<Begun>,
+    of: RunId,
+    principal: String,
+    asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| {
+        let Some(run) = graph_run(tx, of)? else {
+            return Ok(Err(Begun::NotFound));
+        };
+        let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
+        let header = run.graph.as_deref().cloned().unwrap_or_default();
+        let wish = NewRun {
+            definition: run.definition,
+            version: None,
+            input: input.unwrap_or_default(),
+            labels: header.labels,
+            tier: Some(header.tier),
+            trigger: Trigger::Rerun {
+                principal: principal.clone(),
+                of,
+            },
+        };
+        prepare(tx, desk, &wish)
+    })
+    .await
+}
+
+/// Begins a run that takes over what another one has done and tries the rest again: from a step on, or what failed.
+pub async fn retry(
+    engine: &Engine,
+    of: RunId,
+    from: Option<StepRef>,
+    principal: String,
+    asked: Asked<Begun>,
+) -> Result<Told<Begun>, BeginError> {
+    begin_as(engine, asked, move |tx, desk| {
+        let Some(run) = graph_run(tx, of)? else {
+            return Ok(Err(Begun::NotFound));
+        };
+        if !run.state.is_terminal() {
+            let why = format!(
+                "the run is {}; only one that has ended is tried again",
+                run.state.word()
+            );
+            return Ok(Err(Begun::Refused(why)));
+        }
+        let header = run.graph.as_deref().cloned().unwrap_or_default();
+        let wish = Wish {
+            id: RunId::fresh(),
+            definition: run.definition.clone(),
+            version: run.version,
+            trigger: Trigger::RetryFrom {
+                principal: principal.clone(),
+                of,
+                step: from.clone(),
+            },
+            input: Arc::default(),
+            header: GraphHeader {
+                tier: header.tier,
+                fairness_key: header.fairness_key,
+                labels: header.labels,
+                ..GraphHeader::default()
+            },
+            node: run.node.clone(),
+        };
+        let begun = fold::begin_again(tx, desk, &run, from.as_ref(), wish)?;
+        Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
+    })
+    .await
+}
+
+fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
+    let run = runs::by_id(tx, id)?;
+    Ok(run.filter(|run| run.graph.is_some()))
+}
+
+type Prepared = Result<graph::Begin, Begun>;
+
+async fn begin_as<F>(
+    engine: &Engine,
+    mut asked: Asked<Begun>,
+    mut prepare: F,
+) -> Result<Told<Begun>, BeginError>
+where
+    F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
+{
     let for_read = engine.clone();
     let blobs = engine.store.blobs();
     let prepared = engine.read(move |tx| {
@@ -84,7 +176,7 @@ pub async fn begin(
                 expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
             },
         };
-        prepare(tx, &desk, &wish)
+        prepare(tx, &desk)
     });
     let prepared = match prepared.await? {
         Ok(prepared) => prepared,
@@ -100,7 +192,6 @@ pub async fn begin(
     let meeting = bridge::Meeting::of(engine, &queues);
     let passes = meeting.passes();
     let book = engine.book();
-    let prepared = Arc::new(prepared);
     let begun = Begun::Run {
         id: prepared.changes.run.id,
         version: prepared.changes.run.version,
@@ -131,17 +222,29 @@ pub async fn begin(
 }
 
 fn prepare(
-    tx: &mut crate::store::ReadTx,
+    tx: &mut ReadTx,
     desk: &Desk<'_>,
     wish: &NewRun,
 ) -> Result<Result<graph::Begin, Begun>, StoreError> {
-    let newest = fold::newest_version(tx, &wish.definition)?;
-    let Some(version) = wish.version.or(newest) else {
-        return Ok(Err(Begun::NotFound));
+    let version = match workflows::version_of_new_run(tx, &wish.definition, wish.version)? {
+        Ok(version) => version,
+        Err(NoStart::Missing | NoStart::NoVersion(_)) => return Ok(Err(Begun::NotFound)),
+        Err(why @ (NoStart::Deprecated(_) | NoStart::AllDeprecated)) => {
+            return Ok(Err(Begun::Refused(why.sentence(&wish.definition))));
+        }
     };
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
+    if let Some(schema) = &graph.document.input_schema {
+        let issues = match Schema::compile(schema) {
+            Ok(schema) => schema.check(&wish.input),
+            Err(issues) => issues,
+        };
+        if !issues.is_empty() {
+            return Ok(Err(Begun::BadInput(issues)));
+        }
+    }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
         if !labels.iter().any(|(known, _)| known == name) {

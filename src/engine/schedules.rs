@@ -306,7 +306,7 @@ impl Scheduler {
 
     async fn fired(&mut self, due: &Due, outcome: Result<Started, ChangeError>) {
         let name = &due.name;
-        let demand = due.job.definition.main_step().slots.as_ref();
+        let demand = due.job.definition.job_demand();
         let slot_pool = demand.map(|demand| demand.slot_pool.to_string());
         if due.boot.is_none() {
             let lag = self.engine.now().wall.since(due.instant);

@@ -99,9 +99,17 @@ pub(super) fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) 
     best.map(|(_, candidate)| candidate)
 }
 
+/// `at`, or where the letter begins that it lies inside of; at most the end.
+pub(super) fn letter_start(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len()))
+        .rev()
+        .find(|byte| text.is_char_boundary(*byte))
+        .unwrap_or(0)
+}
+
 /// 1-based line and column (in characters) of a byte.
 pub fn line_and_column(text: &str, position: usize) -> (usize, usize) {
-    let before = &text[..text.floor_char_boundary(position.min(text.len()))];
+    let before = &text[..letter_start(text, position)];
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (
         before.matches('\n').count() + 1,

@@ -1,4 +1,8 @@
 //! Functions that pay before they work. Their names begin with `@`, which no author can write; `rewrite` puts them in.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the interpreter hands the arguments of a function over as a vector"
+)]
 
 use cel_interpreter::common::functions::Function;
 use cel_interpreter::common::types::{
@@ -8,6 +12,7 @@ use cel_interpreter::common::types::{
 use cel_interpreter::common::value::{CowVal, Val};
 use cel_interpreter::{DeclarationError, Env, ExecutionError};
 
+use super::fault::letter_start;
 use super::limits::{MATCHED_BYTES_MAX, NODE_WORK};
 use super::meter;
 use super::scope::leave;
@@ -298,7 +303,7 @@ fn last_index_of<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Answer<'b, 'v> {
         None => text.len(),
         Some(offset) => {
             let last = byte_of_letter(text, letters_within(text, offset.as_ref(), "lastIndexOf")?);
-            text.floor_char_boundary((last + wanted.len()).min(text.len()))
+            letter_start(text, last + wanted.len())
         }
     };
     let found = text[..end].rfind(wanted).map(|at| text[..at].chars().count());

@@ -106,6 +106,39 @@ fn hostile_expressions() {
     });
 }
 
+/// What fails while it is evaluated, each with its code.
+const FAILING: &[(&str, &str)] = &[
+    ("expr.evaluation", "input.text.matches('a+b')"),
+    ("expr.evaluation", "input.rows[0.5]"),
+    ("expr.evaluation", "input.numbers.all(v, input.rows[0.5] == 1)"),
+    ("expr.evaluation", "lists.range(100000000)"),
+    ("expr.evaluation", "lists.range(-1)"),
+    ("expr.evaluation", "'%.999999999f'.format([1.0])"),
+    ("expr.evaluation", "-9223372036854775808 / -1"),
+    ("expr.evaluation", "-9223372036854775808 % -1"),
+    ("expr.evaluation", "-(-9223372036854775808)"),
+    ("expr.evaluation", "9223372036854775807 * 9223372036854775807"),
+    ("expr.evaluation", "0u - 1u"),
+    ("expr.evaluation", "int(1e300)"),
+    ("expr.evaluation", "math.abs(-9223372036854775808)"),
+    ("expr.evaluation", "math.bitShiftLeft(1, -1)"),
+    (
+        "expr.evaluation",
+        "timestamp('9999-12-31T23:59:59Z') + duration('1000000h')",
+    ),
+    ("expr.evaluation", "duration('99999999999999999h')"),
+    ("expr.evaluation", "'abc'.substring(-1)"),
+    ("expr.evaluation", "'abc'.indexOf('a', 99)"),
+    ("expr.evaluation", "[1, 2].slice(2, 1)"),
+    (
+        "expr.evaluation",
+        "timestamp('2026-01-01T00:00:00Z').getHours('Nowhere/Land')",
+    ),
+    ("expr.evaluation", "base64.decode('***')"),
+    ("expr.result_type", "[[input.deep]]"),
+    ("expr.result_type", "1.0 / 0.0"),
+];
+
 #[test]
 fn hostile_evaluations() {
     let repeated = |part: &str, count: usize| vec![part; count].join(", ");
@@ -140,59 +173,22 @@ fn hostile_evaluations() {
          .optMap(g, g + g).optMap(h, h + h)"
             .to_owned(),
     ];
-    let failing: &[(&str, &str)] = &[
-        ("expr.evaluation", "input.text.matches('a+b')"),
-        ("expr.evaluation", "input.rows[0.5]"),
-        ("expr.evaluation", "input.numbers.all(v, input.rows[0.5] == 1)"),
-        ("expr.evaluation", "lists.range(100000000)"),
-        ("expr.evaluation", "lists.range(-1)"),
-        ("expr.evaluation", "'%.999999999f'.format([1.0])"),
-        ("expr.evaluation", "-9223372036854775808 / -1"),
-        ("expr.evaluation", "-9223372036854775808 % -1"),
-        ("expr.evaluation", "-(-9223372036854775808)"),
-        ("expr.evaluation", "9223372036854775807 * 9223372036854775807"),
-        ("expr.evaluation", "0u - 1u"),
-        ("expr.evaluation", "int(1e300)"),
-        ("expr.evaluation", "math.abs(-9223372036854775808)"),
-        ("expr.evaluation", "math.bitShiftLeft(1, -1)"),
-        (
-            "expr.evaluation",
-            "timestamp('9999-12-31T23:59:59Z') + duration('1000000h')",
-        ),
-        ("expr.evaluation", "duration('99999999999999999h')"),
-        ("expr.evaluation", "'abc'.substring(-1)"),
-        ("expr.evaluation", "'abc'.indexOf('a', 99)"),
-        ("expr.evaluation", "[1, 2].slice(2, 1)"),
-        (
-            "expr.evaluation",
-            "timestamp('2026-01-01T00:00:00Z').getHours('Nowhere/Land')",
-        ),
-        ("expr.evaluation", "base64.decode('***')"),
-        ("expr.result_type", "[[input.deep]]"),
-        ("expr.result_type", "1.0 / 0.0"),
-    ];
     let scope = large();
     on_worker(|| {
         let began = SystemClock.now().boot;
         for text in costly {
             let program = compile(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
-            let b = SystemClock.now().boot;
             let fault = program.evaluate(&scope).map(|_| ()).expect_err(text);
-            eprintln!(
-                "{} {}",
-                b.until(SystemClock.now().boot),
-                &text[..text.len().min(70)]
-            );
             assert_eq!(fault.code, "expr.too_costly", "{text}: {fault:?}");
         }
-        for (code, text) in failing {
+        for (code, text) in FAILING {
             let program = compile(text).unwrap_or_else(|fault| panic!("{text}: {fault:?}"));
             let fault = program.evaluate(&scope).map(|_| ()).expect_err(text);
             assert_eq!(fault.code, *code, "{text}: {fault:?}");
         }
         let took = began.until(SystemClock.now().boot);
         assert!(
-            took < 60_000,
+            took < 30_000,
             "each ends within a second or two, unoptimised: {took} ms for all"
         );
     });
@@ -239,7 +235,7 @@ fn the_deepest_admitted_expressions_fit_a_worker() {
         format!("{}1{}", "[".repeat(63), "]".repeat(63)),
         format!("{}1{}", "{'a': ".repeat(63), "}".repeat(63)),
         format!("{}input.key{}", "string(".repeat(61), ")".repeat(61)),
-        format!("{}1{}", "true ? ".repeat(60), " : 2".repeat(60)),
+        format!("{}2", "false ? 1 : ".repeat(60)),
     ];
     let mut chain = String::from("input.rows");
     for _ in 0..2 {

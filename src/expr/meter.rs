@@ -119,7 +119,10 @@ pub(super) fn pay_loop(elements: u64) -> Result<(), ExecutionError> {
 
 /// What is left to pay with; what is weighed need not be weighed beyond it.
 pub(super) fn left() -> u64 {
-    METER.with_borrow(|meter| meter.as_ref().map_or(0, |meter| meter.work_left))
+    METER.with_borrow(|meter| {
+        let paying = meter.as_ref().filter(|meter| meter.overdraft.is_none());
+        paying.map_or(0, |meter| meter.work_left)
+    })
 }
 
 /// The most elements that a list may have.

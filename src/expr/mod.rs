@@ -23,6 +23,9 @@ mod program;
 mod reasons;
 mod rewrite;
 mod scan;
+pub mod schema;
+mod schema_cost;
+mod schema_words;
 mod scope;
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use cel_interpreter::common::ast::{IdedExpr, SourceInfo};
 use cel_interpreter::{ParseError, ParseErrors};
 
-use super::fault::{Fault, Kind, Profile, cut};
+use super::fault::{Fault, Kind, Profile, cut, letter_start};
 use super::functions::ENVIRONMENT;
 
 /// The text, with the places of its nodes.
@@ -36,7 +36,7 @@ impl Source {
     pub(super) fn position(&self, id: u64) -> Option<usize> {
         let (start, _) = self.info.offset_for(id)?;
         let start = usize::try_from(start).ok()?;
-        (start < self.text.len()).then(|| self.text.floor_char_boundary(start))
+        (start < self.text.len()).then(|| letter_start(&self.text, start))
     }
 
     /// Whether `name` stands right behind a dash that stands right behind another name.
@@ -107,6 +107,10 @@ const FOREIGN: &[(&str, &str)] = &[
 fn reason(said: &str, rest: &str) -> String {
     if said.contains("Recursion") || said.contains("recursion") {
         return "it is nested too deeply".to_owned();
+    }
+    if said.contains("Incomplete `") || said.contains("No `") {
+        return "a part of it is missing; put a ? b : c in parentheses where it stands inside of another"
+            .to_owned();
     }
     let word: String = first_word(rest);
     if word.is_empty() {

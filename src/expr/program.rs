@@ -95,10 +95,10 @@ impl Program {
 
     /// The value, which must be true or false.
     pub fn evaluate_bool(&self, scope: &Scope) -> Result<bool, Fault> {
-        match self.evaluate(scope)? {
-            Value::Bool(truth) => Ok(truth),
-            other => Err(self.wrong_result("true or false", &other)),
-        }
+        let value = self.evaluate(scope)?;
+        value
+            .as_bool()
+            .ok_or_else(|| self.wrong_result("true or false", &value))
     }
 
     /// The value, which must be a timestamp, or a text in RFC 3339.
@@ -233,15 +233,18 @@ impl Compiled {
 
 impl Shape {
     fn of(tree: &IdedExpr, references: &[Vec<String>]) -> Shape {
-        match &tree.expr {
-            Expr::Literal(LiteralValue::String(text)) => Shape::Constant(Value::from(text.inner())),
-            Expr::Literal(LiteralValue::Boolean(truth)) => Shape::Constant(Value::from(*truth.inner())),
-            Expr::Literal(LiteralValue::Int(number)) => Shape::Constant(Value::from(*number.inner())),
-            Expr::Literal(LiteralValue::Null) => Shape::Constant(Value::Null),
-            Expr::Ident(_) | Expr::Select(_) if is_plain_path(tree) => match references {
-                [path] => Shape::Path(path.clone()),
-                _ => Shape::Other,
-            },
+        if let Expr::Literal(literal) = &tree.expr {
+            return match literal {
+                LiteralValue::String(text) => Shape::Constant(Value::from(text.inner())),
+                LiteralValue::Boolean(truth) => Shape::Constant(Value::from(*truth.inner())),
+                LiteralValue::Int(number) => Shape::Constant(Value::from(*number.inner())),
+                LiteralValue::UInt(number) => Shape::Constant(Value::from(*number.inner())),
+                LiteralValue::Null => Shape::Constant(Value::Null),
+                LiteralValue::Bytes(_) | LiteralValue::Double(_) => Shape::Other,
+            };
+        }
+        match references {
+            [path] if is_plain_path(tree) => Shape::Path(path.clone()),
             _ => Shape::Other,
         }
     }
@@ -250,11 +253,11 @@ impl Shape {
 /// Fields of fields of a variable, and nothing that is computed.
 fn is_plain_path(tree: &IdedExpr) -> bool {
     let mut at = tree;
-    loop {
-        match &at.expr {
-            Expr::Ident(_) => return true,
-            Expr::Select(select) if !select.test => at = &select.operand,
-            _ => return false,
+    while let Expr::Select(select) = &at.expr {
+        if select.test {
+            return false;
         }
+        at = &select.operand;
     }
+    matches!(at.expr, Expr::Ident(_))
 }

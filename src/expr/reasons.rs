@@ -1,4 +1,8 @@
 //! Why an evaluation failed, in words for the author of the expression.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a tree is asked for the few shapes that matter; every other one is answered alike"
+)]
 
 use cel_interpreter::{ExecutionError, Value};
 
@@ -84,11 +88,10 @@ pub(super) fn describe(value: &serde_json::Value) -> &'static str {
 fn shown(name: &str) -> &str {
     match name {
         "add" => "+",
-        "sub" => "-",
+        "sub" | "neg" => "-",
         "mul" => "*",
         "div" => "/",
         "rem" => "%",
-        "neg" => "-",
         "_[_]" | "_[?_]" => "[]",
         "_._" | "_?._" => ".",
         "math.@max" => "math.greatest",

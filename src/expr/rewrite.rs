@@ -1,5 +1,9 @@
 //! An admitted tree with our functions put in before everything that loops, copies or grows. The tree is shallow, so this
 //! goes by recursion.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a tree is asked for the few shapes that matter; every other one is answered alike"
+)]
 
 use cel_interpreter::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, MapEntryExpr,
@@ -290,11 +294,11 @@ fn charged(known: &Known, argument: IdedExpr, is_target: bool) -> IdedExpr {
         Charge::Nothing | Charge::Own(_) | Charge::Pattern => argument,
         Charge::Texts => paid(guards::TEXTS, argument),
         Charge::Whole(1) => paid(guards::READ, argument),
-        Charge::Whole(times) if !is_small(&argument.expr) => IdedExpr {
-            id: argument.id,
-            expr: call(guards::TIMES, vec![argument, number(usize::from(times))]),
-        },
-        Charge::Whole(_) => argument,
+        Charge::Whole(times) => {
+            let id = argument.id;
+            let expr = call(guards::TIMES, vec![argument, number(usize::from(times))]);
+            IdedExpr { id, expr }
+        }
         Charge::Pairs => wrapped(guards::PAIRS, argument),
         Charge::Format if is_target => wrapped(guards::FORMAT, argument),
         Charge::Format => paid(guards::READ, argument),

@@ -36,6 +36,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<Value>>, Pr
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReloadedView {
     jobs: NamesView,
+    dags: NamesView,
     pools: NamesView,
     /// Settings that are in force now.
     settings: Vec<SettingView>,
@@ -108,6 +109,7 @@ pub(super) async fn reload(State(app): State<App>, body: Bytes) -> Result<Json<D
         Ok(reloaded) => Ok(Json(Data {
             data: ReloadedView {
                 jobs: reloaded.difference.jobs.into(),
+                dags: reloaded.difference.dags.into(),
                 pools: reloaded.difference.slot_pools.into(),
                 settings: settings(reloaded.difference.settings),
                 needs_restart: settings(reloaded.difference.needs_restart),
@@ -205,21 +207,21 @@ impl ConfigurationView {
 
 /// Variables carry secrets; their names do not.
 pub(super) fn hide_values(config: &mut Value) {
-    for job in config
-        .get_mut("jobs")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        for entry in job
-            .get_mut("environment")
-            .and_then(Value::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
-            if let Some(value) = entry.get_mut("value") {
-                *value = Value::from(HIDDEN);
-            }
+    items(config, "jobs").for_each(hide_environment);
+    for dag in items(config, "dags") {
+        items(dag, "tasks").for_each(hide_environment);
+    }
+}
+
+fn hide_environment(launch: &mut Value) {
+    for entry in items(launch, "environment") {
+        if let Some(value) = entry.get_mut("value") {
+            *value = Value::from(HIDDEN);
         }
     }
+}
+
+fn items<'v>(map: &'v mut Value, member: &str) -> impl Iterator<Item = &'v mut Value> {
+    let list = map.get_mut(member).and_then(Value::as_array_mut);
+    list.into_iter().flatten()
 }

@@ -19,6 +19,7 @@ use super::param::{Kind, Param};
 use super::runs::Data;
 use super::workflows::{TENANT, document_of, named, not_found};
 use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::check::{check_input, levels};
 use crate::domain::workflow::graph::document::Document;
 use crate::domain::workflow::graph::finding::below;
 use crate::domain::workflow::graph::simulate::{Assumed, SimulatedStep, Simulation, simulate};
@@ -214,6 +215,17 @@ async fn go(
     };
     check_names(&document, &assumed)?;
     let input = fields.remove("input").unwrap_or_default();
+    let wrong = check_input(&document, &input)
+        .into_iter()
+        .map(|finding| FieldFault {
+            pointer: format!("/input{}", finding.pointer),
+            code: finding.code,
+            detail: finding.message,
+        });
+    let wrong: Vec<FieldFault> = wrong.collect();
+    if !wrong.is_empty() {
+        return Err(Problem::invalid(wrong));
+    }
     let now = app.engine.now().wall;
     let running = tokio::task::spawn_blocking(move || {
         let name = JobName::new(&document.family_slug).expect("judged before");
@@ -231,7 +243,6 @@ async fn go(
 
 /// A name that is no step would be passed over.
 fn check_names(document: &Document, assumed: &Assumed) -> Result<(), Problem> {
-    use crate::domain::workflow::graph::check::levels;
     let levels = levels(document);
     let steps = levels.iter().flat_map(|level| level.steps);
     let known: BTreeSet<&str> = steps.map(|step| step.name.as_str()).collect();

@@ -122,6 +122,7 @@ fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
         let job = BookJob {
             version: versions[&definition.name],
             digest: definition.digest(),
+            graph: None,
             content: definition.stored().1,
             schedule: timed.then(hourly),
             reports: Arc::default(),

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::domain::report::ReportKind;
 use crate::domain::schedule::{LintLevel, Schedule, lints};
 use crate::domain::slots::admission::Pause;
-use crate::domain::workflow::definition::{Definition, FailsWhen, Retry};
+use crate::domain::workflow::definition::{Definition, FailsWhen, Retry, Step};
 use crate::domain::workflow::run::{Run, RunState};
 use crate::store::tables::JOB_RUNS;
 use crate::store::{Rows, StoreError};
@@ -172,9 +172,8 @@ struct SlaView {
 }
 
 impl PolicyView {
-    fn of(definition: &Definition, config: &Config) -> PolicyView {
+    fn of(definition: &Definition, step: &Step, config: &Config) -> PolicyView {
         let (policy, sla) = (&definition.policy, definition.sla);
-        let step = definition.main_step();
         let command = &step.command;
         let of_job = config
             .jobs
@@ -318,6 +317,9 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let known = jobs::find(&app.engine.book(), &name)?;
+    let Some(step) = known.job.definition.job_step() else {
+        return Err(Problem::not_found(format!("job '{name}' not found: it is a dag")));
+    };
     let (for_read, config) = (app.clone(), app.config());
     let job = known.name.clone();
     let read = app.engine.read(move |tx| {
@@ -339,7 +341,7 @@ pub(super) async fn show(
     let view = JobDetailView {
         listed,
         version: known.job.version,
-        policy: PolicyView::of(&known.job.definition, &config),
+        policy: PolicyView::of(&known.job.definition, step, &config),
         lints: schedule
             .map(|schedule| lints_of(schedule, now))
             .unwrap_or_default(),

@@ -123,11 +123,12 @@ fn page(
     let paused = upcoming::paused(rows, now)?;
     let in_state = in_state(rows, app, &book, filter, &paused)?;
     let is_named = |name: &JobName, job: &BookJob| {
-        let slots = job.definition.main_step().slots.as_ref();
+        let slots = job.definition.job_demand();
         let of_pool = filter.pools.is_empty()
             || slots.is_some_and(|demand| filter.pools.iter().any(|pool| pool == demand.slot_pool.as_str()));
         let part = filter.part.as_deref();
         of_pool
+            && !job.definition.is_graph()
             && filter
                 .enabled
                 .is_none_or(|wanted| wanted == job.definition.enabled)

@@ -44,12 +44,7 @@ pub(super) struct Known {
 impl Known {
     /// Where it gets its slots.
     pub(super) fn slot_pool(&self) -> Option<&SlotPoolName> {
-        self.job
-            .definition
-            .main_step()
-            .slots
-            .as_ref()
-            .map(|demand| &demand.slot_pool)
+        self.job.definition.job_demand().map(|demand| &demand.slot_pool)
     }
 }
 
@@ -74,8 +69,9 @@ pub(super) struct JobView {
     name: JobName,
     enabled: bool,
     /// A text for the shell, or a list of program and arguments.
+    /// Nothing for a dag, whose tasks have one each.
     #[schema(schema_with = command_shape)]
-    command: CommandLine,
+    command: Option<CommandLine>,
     concurrency_policy: &'static str,
     schedule: Option<ScheduleView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,7 +147,9 @@ type Queues = BTreeMap<SlotPoolName, Result<BTreeMap<JobName, usize>, ()>>;
 
 /// All jobs.
 pub(super) async fn list(State(app): State<App>) -> Result<Json<Vec<JobView>>, Problem> {
-    let names: Vec<JobName> = app.engine.book().jobs.keys().cloned().collect();
+    let book = app.engine.book();
+    let jobs = book.jobs.iter().filter(|(_, job)| !job.definition.is_graph());
+    let names: Vec<JobName> = jobs.map(|(name, _)| name.clone()).collect();
     read(&app, names).await.map(Json).map_err(Problem::with_sentence)
 }
 
@@ -232,7 +230,7 @@ fn view(
     Ok(JobView {
         name: name.clone(),
         enabled: job.definition.enabled,
-        command: job.definition.main_step().command.command.clone(),
+        command: job.definition.job_step().map(|step| step.command.command.clone()),
         concurrency_policy: policy_word(job.definition.concurrency),
         schedule: schedule(job, now),
         pool,
@@ -278,7 +276,7 @@ fn demand(
     job: &BookJob,
     queues: &mut Queues,
 ) -> Result<(Option<DemandView>, bool), StoreError> {
-    let Some(demand) = &job.definition.main_step().slots else {
+    let Some(demand) = job.definition.job_demand() else {
         return Ok((None, false));
     };
     let pool = &demand.slot_pool;

@@ -116,8 +116,8 @@ fn slot_pools_and_runs(page: Page) -> Page {
             shows(data::<timeline::TimelineView>);
         post "/api/runs/{run}:cancel", runs::cancel, cancelRun, "run:write", "Cancels a run.",
             fields(&once::FIELDS), shows(data::<runs::CancelledRun>), versioned();
-        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now.",
-            fields(&once::FIELDS), shows(data::<run_again::RetriedRun>), versioned();
+        post "/api/runs/{run}:retry", run_again::retry, retryRun, "run:write", "Gives a run that waits for its next attempt this attempt now; tries the ended run of a workflow again.",
+            fields(&run_again::RETRY), shows(data::<run_again::RetriedRun>), creates(data::<run_start::StartedRun>), versioned();
         post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
             fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",

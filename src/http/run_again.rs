@@ -5,12 +5,14 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::app::App;
-use super::error::Problem;
+use super::error::{FieldFault, Problem};
 use super::once::{self, Once};
-use super::param::Param;
+use super::param::{Kind, Param};
+use super::run_start::{self, Again};
 use super::runs::{self, Data};
 use super::start::{self, Wish};
 use super::{input, jobs};
@@ -21,6 +23,7 @@ use crate::engine::desk;
 use crate::store::runs::by_id;
 use crate::store::{Rows, StoreError};
 use crate::words::ids::RunId;
+use crate::words::names::StepRef;
 
 /// The answer to a retry.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,7 +35,26 @@ pub(super) struct RetriedRun {
     attempt: u32,
 }
 
-/// Takes the next attempt now.
+/// The fields of a retry.
+pub(super) const RETRY: [Param; 2] = [
+    Param::query(
+        "from",
+        Kind::Text,
+        "The step of a workflow's run from which it is tried again; what failed unless given.",
+    ),
+    once::FIELDS[0],
+];
+
+fn from_of(fields: &Map<String, Value>, faults: &mut Vec<FieldFault>) -> Option<StepRef> {
+    let value = fields.get("from").filter(|value| !value.is_null())?;
+    let step = value.as_str().and_then(StepRef::new);
+    if step.is_none() {
+        faults.push(input::fault("from", "type", "must be the name of a step"));
+    }
+    step
+}
+
+/// Takes the next attempt now; the ended run of a workflow is tried again as a new run that takes over what was done.
 pub(super) async fn retry(
     State(app): State<App>,
     Path(text): Path<String>,
@@ -40,7 +62,19 @@ pub(super) async fn retry(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let id = runs::id_of(&text)?;
-    let once = once.expecting(&body)?;
+    let (fields, mut faults) = input::object(&body, &RETRY)?;
+    let from = from_of(&fields, &mut faults);
+    let once = once.expecting_among(&fields, faults)?;
+    let found = app.engine.read(move |tx| by_id(tx, id)).await?;
+    if let Some(run) = found.filter(|run| run.graph.is_some()) {
+        return run_start::again(&app, &run, Again::From(from), |name| {
+            once.ask_at(
+                move |tx| version_of(tx, id),
+                move |_, begun| Ok(run_start::answer(&name, begun)),
+            )
+        })
+        .await;
+    }
     let asked = once.ask_at(
         move |tx| version_of(tx, id),
         move |_, hastened: &Hastened| Ok(retry_answer(id, hastened)),
@@ -119,6 +153,15 @@ pub(super) async fn rerun(
     let once = once.expecting_among(&fields, faults)?;
     let found = app.engine.read(move |tx| by_id(tx, id)).await?;
     let run = found.ok_or_else(|| runs::not_found(&text))?;
+    if run.graph.is_some() {
+        return run_start::again(&app, &run, Again::Whole, |name| {
+            once.ask_at(
+                move |tx| version_of(tx, id),
+                move |_, begun| Ok(run_start::answer(&name, begun)),
+            )
+        })
+        .await;
+    }
     let known = jobs::find(&app.engine.book(), run.definition.as_str()).map_err(|_| {
         Problem::forbidden_by_state(format!("job '{}' is not configured any more", run.definition))
     })?;

@@ -18,12 +18,13 @@ use super::param::{Kind, Param};
 use super::runs::Data;
 use super::{input, run_values};
 use crate::domain::workflow::graph::document::Tier;
-use crate::domain::workflow::run::Trigger;
-use crate::engine::changes::remember::{Answer, Told};
+use crate::domain::workflow::run::{Run, Trigger};
+use crate::engine::changes::remember::{Answer, Asked, Told};
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
+use crate::expr::schema::Issue;
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
-use crate::words::names::JobName;
+use crate::words::names::{JobName, StepRef};
 
 /// The longest `wait`.
 const WAIT_SECONDS_MAX: u64 = 300;
@@ -95,11 +96,7 @@ pub(super) async fn start(
     let name = wish.run.definition.to_string();
     let for_answer = name.clone();
     let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun)));
-    let told = match runs::begin(&app.engine, wish.run, asked).await {
-        Ok(told) => told,
-        Err(BeginError::Read(error)) => return Err(error.into()),
-        Err(BeginError::Change(error)) => return Err(error.into()),
-    };
+    let told = runs::begin(&app.engine, wish.run, asked).await?;
     if let (Told::Now(Begun::Run { id, version, state }, _), true) = (&told, wish.wait > 0)
         && !state.is_terminal()
     {
@@ -107,6 +104,43 @@ pub(super) async fn start(
     }
     once::respond(told, |begun| refused(&slug, &begun))
 }
+
+impl From<BeginError> for Problem {
+    fn from(error: BeginError) -> Problem {
+        match error {
+            BeginError::Read(error) => error.into(),
+            BeginError::Change(error) => error.into(),
+        }
+    }
+}
+
+/// A run of a graph once more: with the same input, or what failed of it.
+pub(super) async fn again(
+    app: &App,
+    of: &Run,
+    how: Again,
+    asked: impl FnOnce(Name) -> Asked<Begun>,
+) -> Result<Response, Problem> {
+    let name = of.definition.to_string();
+    let asked = asked(name.clone());
+    let by = PRINCIPAL.to_owned();
+    let told = match how {
+        Again::Whole => runs::rerun(&app.engine, of.id, by, asked).await?,
+        Again::From(step) => runs::retry(&app.engine, of.id, step, by, asked).await?,
+    };
+    once::respond(told, |begun| refused(&name, &begun))
+}
+
+/// What is done again.
+#[derive(Debug, Clone)]
+pub(super) enum Again {
+    /// Everything.
+    Whole,
+    /// From a step on; without one what failed.
+    From(Option<StepRef>),
+}
+
+type Name = String;
 
 /// Waits for the end of the run, at most so long, and says where it stands then.
 async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) -> Result<Response, Problem> {
@@ -138,7 +172,7 @@ async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) ->
     }
 }
 
-fn answer(name: &str, begun: &Begun) -> Option<Answer> {
+pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
     let Begun::Run { id, version, state } = begun else {
         return None;
     };
@@ -163,13 +197,14 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
             ))
         }
         Begun::BadInput(issues) => {
-            let fault = |issue: &String| FieldFault {
-                pointer: "/input".to_owned(),
+            let fault = |issue: &Issue| FieldFault {
+                pointer: format!("/input{}", issue.pointer),
                 code: "schema",
-                detail: issue.clone(),
+                detail: issue.message.clone(),
             };
             Problem::invalid(issues.iter().map(fault).collect())
         }
+        Begun::Refused(why) => Problem::forbidden_by_state(why.clone()),
         Begun::Run { .. } => unreachable!("an accepted start has an answer"),
     }
 }

@@ -70,8 +70,15 @@ pub(super) struct PoolView {
 #[serde(rename_all = "camelCase")]
 pub(super) struct EntryView {
     id: String,
+    /// The job; `DAG.TASK` for a task.
     job: String,
     run_id: String,
+    /// Only for a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dag: Option<String>,
+    /// Only for a task: with its number, like `load#3`, if it is expanded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
     attempt: u32,
     kind: &'static str,
     state: &'static str,
@@ -114,10 +121,17 @@ impl ClaimView {
 
 impl EntryView {
     fn of(entry: &SlotEntry, row: Option<&RunningRow>) -> EntryView {
+        let of_graph = entry.kind.is_of_graph();
         EntryView {
             id: entry.id.to_string(),
-            job: entry.job.to_string(),
+            job: if of_graph {
+                format!("{}.{}", entry.job, entry.step)
+            } else {
+                entry.job.to_string()
+            },
             run_id: entry.run.to_string(),
+            dag: of_graph.then(|| entry.job.to_string()),
+            task: of_graph.then(|| entry.step.to_string()),
             attempt: entry.attempt,
             kind: entry.kind.word(),
             state: entry.state.word(),

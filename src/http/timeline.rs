@@ -129,9 +129,7 @@ fn history(
     now: Millis,
 ) -> Result<History, StoreError> {
     let definition = definition_of(rows, run)?;
-    let demand = definition
-        .as_ref()
-        .and_then(|definition| definition.main_step().slots.as_ref());
+    let demand = definition.as_ref().and_then(Definition::job_demand);
     let slot_pool = demand.map(|demand| demand.slot_pool.clone());
     let (past, omitted) = past(rows, run.id, &step.step)?;
     let first = past.first().map_or(step.attempt, |past| past.number);
@@ -141,7 +139,8 @@ fn history(
     };
     let limit_ms = definition
         .as_ref()
-        .and_then(|definition| definition.main_step().command.execution_timeout_ms);
+        .and_then(Definition::job_step)
+        .and_then(|step| step.command.execution_timeout_ms);
     Ok(History {
         created_at: run.created_at,
         trigger: run.trigger.clone(),

@@ -324,6 +324,15 @@ async fn a_deprecated_version_begins_no_more() {
         data(&deprecate(r#"{"version": 1}"#).await)["current_version"],
         Value::Null
     );
+    let start = async |body: &str| face.post_json("/api/workflows/hello-world/runs", body).await;
+    for (body, status) in [
+        (r#"{"input": {}}"#, 409),
+        (r#"{"input": {}, "version": 1}"#, 409),
+        (r#"{"input": {}, "version": 7}"#, 404),
+    ] {
+        let answer = start(body).await;
+        assert_eq!(answer.status, status, "{body}: {}", answer.text);
+    }
     assert_eq!(deprecate(r#"{"version": 3}"#).await.status, 404);
     assert_eq!(deprecate(r#"{"version": "x"}"#).await.status, 422);
     assert_eq!(deprecate("{}").await.status, 422);
@@ -478,7 +487,16 @@ async fn workflows_are_listed_by_pages() {
 async fn a_dry_run_says_how_it_would_go() {
     let face = Face::new().await;
     face.post_json("/api/workflows", HELLO).await;
-    let found = face.post("/api/workflows/hello-world:dry_run").await;
+    let refused = face.post("/api/workflows/hello-world:dry_run").await;
+    let problem = refused.json();
+    assert_eq!(
+        (refused.status, problem["errors"][0]["code"].clone()),
+        (422, json!("schema")),
+        "null is no object"
+    );
+    let found = face
+        .post_json("/api/workflows/hello-world:dry_run", r#"{"input": {}}"#)
+        .await;
     let found = data(&found);
     assert_eq!(
         (&found["state"], &found["waited_ms"]),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, Timespec, Timestamps, UTIME_NOW, access, futimens, statfs};
+use rustix::fs::{Access, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, access, futimens, open, statfs};
 
 /// A reading of statfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,12 @@ impl FileSystem {
 /// Whether this process may write there: rights, and a file system that is mounted to be read only. Writes nothing.
 pub fn may_write(path: &Path) -> io::Result<()> {
     Ok(access(path, Access::WRITE_OK)?)
+}
+
+/// Opens what somebody else may have put there, to read it: a link is an error, and nothing that would block does.
+pub fn open_no_link(path: &Path) -> io::Result<std::fs::File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(open(path, flags, Mode::empty())?.into())
 }
 
 /// Sets the times of a file to now, by the clock of its file system.

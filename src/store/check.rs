@@ -168,6 +168,7 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         PUBLISHED_BY,
         BLOCKED_HEADS,
         GONE_NODES,
+        SLOT_UNSEEN,
         BREACHES,
         BACKUPS,
         VALUES,
@@ -209,6 +210,7 @@ struct EntryIndexes {
     due: BTreeSet<Vec<u8>>,
     running: BTreeSet<Vec<u8>>,
     closed: BTreeSet<Vec<u8>>,
+    unseen: BTreeSet<Vec<u8>>,
     counts: BTreeMap<SlotPoolName, u64>,
     fences: BTreeMap<(SlotPoolName, u64), (u64, u32)>,
     newest: u64,
@@ -235,6 +237,9 @@ impl EntryIndexes {
             EntryIndex::Closed(at) => {
                 self.closed
                     .insert((tenant, entry.slot_pool.clone(), at, entry.id).encode());
+                if entry.awaits_sight() {
+                    self.unseen.insert(entries::unseen_key(entry).encode());
+                }
             }
         }
     }
@@ -253,6 +258,7 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
         due,
         running,
         closed,
+        unseen,
         mut counts,
         mut fences,
         newest,
@@ -262,6 +268,12 @@ fn check_entries(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreEr
     compare(tx, &all::SLOT_DUE, due, findings)?;
     compare(tx, &all::SLOT_RUNNING, running, findings)?;
     compare(tx, &all::SLOT_CLOSED, closed, findings)?;
+    // Whether one was looked at is a fact of its own: those that are left must be of entries that wait for that.
+    every(tx, &all::SLOT_UNSEEN, |key, _| {
+        if !unseen.contains(&key.encode()) {
+            findings.push(format!("{}: a row points to nothing", all::SLOT_UNSEEN.name()));
+        }
+    })?;
     every(tx, &all::SLOT_WAITING_COUNT, |(_, slot_pool), Number(count)| {
         let real = counts.remove(&slot_pool).unwrap_or(0);
         if real != count {

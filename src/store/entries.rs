@@ -5,10 +5,11 @@
 use super::error::StoreError;
 use super::feed::Counted;
 use super::keys::HighFirst;
-use super::rows::{ClosedRow, DueRow, Number, RunningRow, WaitingRow};
+use super::rows::{ClosedRow, DueRow, Number, RunningRow, UnseenRow, WaitingRow};
 use super::table::Rows;
 use super::tables::{
-    SLOT_CLOSED, SLOT_DUE, SLOT_ENTRIES, SLOT_ENTRY_IDS, SLOT_RUNNING, SLOT_WAITING, SLOT_WAITING_COUNT,
+    SLOT_CLOSED, SLOT_DUE, SLOT_ENTRIES, SLOT_ENTRY_IDS, SLOT_RUNNING, SLOT_UNSEEN, SLOT_WAITING,
+    SLOT_WAITING_COUNT,
 };
 use super::tx::Tx;
 use crate::domain::slots::claim::Lease;
@@ -91,6 +92,14 @@ pub fn replace(
         EntryIndex::Closed(at) => {
             let key = (TENANT, after.slot_pool.clone(), at, after.id);
             tx.put(&SLOT_CLOSED, &key, &ClosedRow { seq: after.seq })?;
+            if after.awaits_sight() {
+                let row = UnseenRow {
+                    seq: after.seq,
+                    run: after.run,
+                    step: after.step.clone(),
+                };
+                tx.put(&SLOT_UNSEEN, &unseen_key(after), &row)?;
+            }
         }
     }
     let topic = match &after.state {
@@ -109,6 +118,42 @@ pub fn replace(
         });
     }
     Ok(())
+}
+
+/// The key of an entry whose close nobody has looked at.
+pub fn unseen_key(entry: &SlotEntry) -> (TenantId, SlotPoolName, EntryId) {
+    (TENANT, entry.slot_pool.clone(), entry.id)
+}
+
+/// The coordinator has looked at the close of an entry: its place in the queue is free. True if nobody had before.
+pub fn observe(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<bool, StoreError> {
+    let key = unseen_key(entry);
+    let is_unseen = tx.has(&SLOT_UNSEEN, &key)?;
+    if is_unseen {
+        tx.remove(&SLOT_UNSEEN, &key)?;
+    }
+    Ok(is_unseen)
+}
+
+/// True while nobody has looked at the close of the entry.
+pub fn is_unseen(rows: &mut impl Rows, entry: &SlotEntry) -> Result<bool, StoreError> {
+    rows.has(&SLOT_UNSEEN, &unseen_key(entry))
+}
+
+/// Closed entries of a slot pool that nobody has looked at, counted up to `most`.
+pub fn unseen_count(rows: &mut impl Rows, slot_pool: &SlotPoolName, most: usize) -> Result<u64, StoreError> {
+    let found = rows.scan_each(&SLOT_UNSEEN, &(TENANT, slot_pool.clone()), None, most)?;
+    Ok(found.len() as u64)
+}
+
+/// Closed entries of all slot pools that nobody has looked at.
+pub fn unseen(rows: &mut impl Rows, most: usize) -> Result<Vec<UnseenRow>, StoreError> {
+    let found = rows.scan_each(&SLOT_UNSEEN, &(TENANT,), None, most)?;
+    Ok(found
+        .into_iter()
+        .filter_map(|each| each.row.ok())
+        .map(|(_, row)| row)
+        .collect())
 }
 
 fn enter_running(tx: &mut Tx<'_>, entry: &SlotEntry, lease: Option<&Lease>) -> Result<(), StoreError> {
@@ -182,6 +227,7 @@ pub fn forget(tx: &mut Tx<'_>, entry: &SlotEntry) -> Result<(), StoreError> {
     tx.remove(&SLOT_ENTRIES, &(TENANT, entry.seq))?;
     tx.remove(&SLOT_ENTRY_IDS, &(TENANT, entry.id))?;
     tx.remove(&SLOT_CLOSED, &(TENANT, entry.slot_pool.clone(), at, entry.id))?;
+    observe(tx, entry)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::feed::{FeedItem, FeedRow};
 use super::rows::{
     Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
-    ScheduleMark, WaitingRow,
+    ScheduleMark, UnseenRow, WaitingRow,
 };
 use super::{golden_backups, golden_daemons, golden_graphs, golden_reports, golden_workflows};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
@@ -294,6 +294,24 @@ fn index_samples(out: &mut Vec<Sample>) {
         },
     ));
     out.push(sample("any", &ClosedRow { seq: 7 }));
+    out.push(sample(
+        "any",
+        &UnseenRow {
+            seq: 7,
+            run: entry(7).run,
+            step: entry(7).step,
+        },
+    ));
+    let task = SlotEntry {
+        kind: EntryKind::Task,
+        ..entry(7)
+    };
+    out.push(sample("queued task", &task));
+    let poke = SlotEntry {
+        kind: EntryKind::Poke,
+        ..entry(7)
+    };
+    out.push(sample("queued poke", &poke));
 }
 
 fn other_samples(out: &mut Vec<Sample>) {
@@ -575,6 +593,7 @@ fn decode_all(bytes: &[u8]) {
         RunningRow,
         DueRow,
         ClosedRow,
+        UnseenRow,
         PoisonedRun,
         Remembered,
         FeedRow,

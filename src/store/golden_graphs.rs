@@ -68,7 +68,7 @@ fn runs(out: &mut Vec<Sample>) {
     let again = Trigger::RetryFrom {
         principal: "me".to_owned(),
         of: RunId([2; 16]),
-        step: step_ref("s"),
+        step: Some(step_ref("s")),
     };
     let started_at = Millis(2_000);
     out.push(sample(

@@ -14,6 +14,11 @@ pub fn path_of(logs: &Path, run: RunId, step: &StepRef, number: u32, fence: u64)
         .join(format!("{step}-{number}-{fence}.log"))
 }
 
+/// Where the files lie that an attempt's command exchanges with its step; what a killed daemon leaves goes with the run.
+pub fn files_of(logs: &Path, run: RunId, step: &StepRef, number: u32, fence: u64) -> PathBuf {
+    path_of(logs, run, step, number, fence).with_extension("files")
+}
+
 /// A piece of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPiece {

@@ -44,6 +44,7 @@ record! {
     RunningRow, "running row", 1;
     DueRow, "due row", 1;
     ClosedRow, "closed row", 1;
+    UnseenRow, "unseen row", 1;
     PoisonedRun, "poisoned run", 1;
     Remembered, "remembered answer", 1;
     super::feed::FeedRow, "change", 1;
@@ -308,6 +309,17 @@ pub struct DueRow {
 pub struct ClosedRow {
     /// The entry.
     pub seq: u64,
+}
+
+/// A closed entry of a graph's step that its coordinator has not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnseenRow {
+    /// The entry.
+    pub seq: u64,
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
 }
 
 /// A run that took too many daemons with it.

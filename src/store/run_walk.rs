@@ -49,8 +49,10 @@ impl SlotPoolsOf {
             Err(error) => return Err(error),
         };
         let definition = record.and_then(|record| record.json.read::<Definition>().ok());
-        let demand = definition.and_then(|definition| definition.main_step().slots.clone());
-        Ok(vacant.insert(demand.map(|demand| demand.slot_pool)).clone())
+        let demand = definition.as_ref().and_then(Definition::job_demand);
+        Ok(vacant
+            .insert(demand.map(|demand| demand.slot_pool.clone()))
+            .clone())
     }
 }
 

@@ -1,5 +1,8 @@
 //! Every limit of the program, with its reason. Hitting one is a refusal that names it.
 
+/// Bytes of an item that a command gets in a variable: the kernel takes 128 KiB for one with its name.
+pub const ITEM_VARIABLE_BYTES_MAX: usize = 96 * 1024;
+
 /// Fences and feed numbers of a restored store begin this far behind those of its backup: what the original daemon gave out
 /// since then is surely less, and no number is given twice to somebody outside.
 pub const RESTORE_LEAP: u64 = 1_000_000_000;
@@ -200,6 +203,19 @@ pub const LATENESS_PERIOD_MS: u64 = 15_000;
 pub const LATENESS_RUNS_MAX: usize = 50;
 /// A loop that has not turned for this long does not answer: no heartbeat is sent.
 pub const PULSE_LOST_MS: u64 = 30_000;
+/// Nodes of a drawn graph, with those of bodies; beyond it bodies are folded into a number, since nobody can look at them.
+pub const GRAPH_VISIBLE_MAX: usize = 400;
+/// Bends of long edges in one drawn graph; the longest edges run above it when there would be more. Time and answers of a
+/// drawing grow with its bends: 1,000 steps in one chain and 4,000 edges across it would have over a million.
+pub const GRAPH_BENDS_MAX: usize = 20_000;
+/// Sweeps over the columns of a drawn graph; later ones hardly ever find fewer crossings.
+pub const GRAPH_SWEEPS_MAX: usize = 12;
+/// Links up to which a drawn graph tries swaps of neighbours after each sweep.
+pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Bodies inside of bodies that are drawn.
+pub const GRAPH_DEPTH_MAX: usize = 8;
+/// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.
+pub const GRAPH_RAILS_MAX: usize = 16;
 /// Event streams open at one time: each holds a connection and wakes with each commit.
 pub const STREAMS_MAX: usize = 32;
 /// Newest runs that are read for the bars of the last day; what began before them is not counted, and that is said.

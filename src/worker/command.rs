@@ -17,11 +17,14 @@ use super::process::{
     own_exe, pump, records, watch_memory,
 };
 use super::secrets::Secrets;
+use super::step_files::{self, StepFiles};
 use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
 use crate::domain::workflow::definition::{CommandLine, CommandStep, Verify};
+use crate::os::user::Credentials;
 use crate::words::limits;
+use crate::words::payload::JsonText;
 
 /// Why an execution is ended from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Plan {
     pub log: PathBuf,
     /// The log's cap.
     pub log_bytes_max: u64,
+    /// Files by which the command takes its input and leaves its output, for a step that has them.
+    pub files: Option<StepFiles>,
 }
 
 /// How an execution ended.
@@ -67,18 +72,22 @@ pub struct Ended {
     pub tails: Tails,
     /// What the command has used; without `verify`.
     pub usage: Usage,
+    /// What a command that succeeded left as its output, if it was asked for and there is one.
+    pub output: Option<JsonText>,
 }
 
 /// The reading end of an execution's requests to end.
 pub type Stops = watch::Receiver<Option<Stop>>;
 
 /// Runs `plan` in `shim` to its end.
-pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
+pub async fn execute(shim: Shim, mut plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
+    plan.marks.extend(plan.files.iter().flat_map(StepFiles::marks));
+    let plan = plan;
     let resolved = resolve_secrets(&plan.step).await;
     let secrets = resolved.as_ref().map(Arc::clone).unwrap_or_default();
     let script = plan.step.command.clone();
     let launched = match resolved {
-        Ok(secrets) => launch(shim, &plan, &script, secrets).await,
+        Ok(secrets) => launch(shim, &plan, &script, secrets, plan.files.as_ref()).await,
         Err(sentence) => Err(sentence),
     };
     // What the command prints before its log exists waits in the pipes.
@@ -88,7 +97,10 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
         secrets,
     };
     let ended = match launched {
-        Ok(running) => watch_command(running, &plan, stops, &mut log).await,
+        Ok((running, credentials)) => {
+            let ended = watch_command(running, &plan, stops, &mut log).await;
+            with_output_of(&plan, credentials, ended, &log).await
+        }
         Err(sentence) => {
             log.remark(&format!("{}: {sentence}", reason::LAUNCH_FAILED))
                 .await;
@@ -100,9 +112,11 @@ pub async fn execute(shim: Shim, plan: Plan, stops: Stops, sizes: watch::Sender<
                 stuck: Vec::new(),
                 tails: Tails::default(),
                 usage: Usage::default(),
+                output: None,
             }
         }
     };
+    remove_files(&plan).await;
     let report = log.writer.finish().await;
     if let Some(error) = &report.error {
         tracing::warn!(missing_bytes = report.missing_bytes, cause = %error, "a log could not be written whole");
@@ -137,12 +151,47 @@ async fn launch(
     plan: &Plan,
     script: &CommandLine,
     secrets: Arc<Secrets>,
-) -> Result<Running, String> {
+    files: Option<&StepFiles>,
+) -> Result<(Running, Credentials), String> {
     let (step, script, marks) = (plan.step.clone(), script.clone(), plan.marks.clone());
-    let resolved =
-        tokio::task::spawn_blocking(move || environment::resolve(&step, &script, &secrets, &marks)).await;
+    let files = files.cloned();
+    let resolve = move || {
+        let spec = environment::resolve(&step, &script, &secrets, &marks)?;
+        files.map_or(Ok(()), |files| files.make(&spec.credentials))?;
+        Ok::<_, String>(spec)
+    };
+    let resolved = tokio::task::spawn_blocking(resolve).await;
     let spec = resolved.map_err(|error| error.to_string())??;
-    shim.launch(&spec).await.map_err(|failure| failure.message)
+    let running = shim.launch(&spec).await.map_err(|failure| failure.message)?;
+    Ok((running, spec.credentials))
+}
+
+/// Reads what a command that succeeded left for its step; what is no output makes a failure of it.
+async fn with_output_of(plan: &Plan, credentials: Credentials, ended: Ended, log: &Log) -> Ended {
+    let Some(files) = plan.files.clone().filter(|_| ended.outcome == Outcome::Succeeded) else {
+        return ended;
+    };
+    let secrets = Arc::clone(&log.secrets);
+    let take = move || {
+        let text = files.take(&credentials)?;
+        let document = |text: String| step_files::document_of(&text, &secrets.masked(&text));
+        text.map(document).transpose()
+    };
+    let taken = tokio::task::spawn_blocking(take).await;
+    match taken.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(output) => Ended { output, ..ended },
+        Err(sentence) => Ended {
+            outcome: Outcome::Failed,
+            reason: Some(sentence),
+            ..ended
+        },
+    }
+}
+
+async fn remove_files(plan: &Plan) {
+    if let Some(files) = plan.files.clone() {
+        drop(tokio::task::spawn_blocking(move || files.remove()).await);
+    }
 }
 
 /// The log with its followers.
@@ -408,6 +457,7 @@ fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
         stuck: Vec::new(),
         tails: Tails::default(),
         usage: Usage::default(),
+        output: None,
     }
 }
 
@@ -431,6 +481,7 @@ async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) ->
         stuck: Vec::new(),
         tails: Tails::default(),
         usage: Usage::default(),
+        output: None,
     };
     match &plan.step.verify {
         None => success,
@@ -463,8 +514,10 @@ async fn verify_result(
             ));
         }
     };
-    let mut running = match launch(shim, &with_code, &script, Arc::clone(&log.secrets)).await {
-        Ok(running) => running,
+    // It sees the same files as the command.
+    let launched = launch(shim, &with_code, &script, Arc::clone(&log.secrets), None).await;
+    let mut running = match launched {
+        Ok((running, _)) => running,
         Err(sentence) => {
             return Some(verify_failed(
                 Some(code),

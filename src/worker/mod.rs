@@ -13,3 +13,4 @@ pub mod outbound;
 pub mod process;
 pub mod secrets;
 pub mod shim;
+pub mod step_files;

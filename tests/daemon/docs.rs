@@ -16,7 +16,7 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "schedule.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
@@ -24,6 +24,7 @@ const PAGES: [&str; 7] = [
     "find-out-why.md",
     "run-several-daemons.md",
     "back-up-and-restore.md",
+    "workflows.md",
 ];
 
 /// A table of tests; `tests/tidy.rs` sees that each of them exists.
@@ -489,6 +490,11 @@ fn page_run_several_daemons() {
 #[test]
 fn page_back_up_and_restore() {
     walk("back-up-and-restore.md");
+}
+
+#[test]
+fn page_workflows() {
+    walk("workflows.md");
 }
 
 #[test]

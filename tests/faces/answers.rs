@@ -343,6 +343,71 @@ fn json_and_exit_codes_of_the_daemon() {
     assert!(names.contains(&"config") && names.contains(&"store"), "{names:?}");
 }
 
+const HELLO: &str = r#"{"family_slug": "hello", "title": "Hello", "steps": [
+  {"ref": "greet", "type": "STEP_TYPE_DATAFLOW", "args": {"operation": "project", "project": {"message": "'hello ' + input.name"}}},
+  {"ref": "pause", "type": "STEP_TYPE_WAIT", "args": {"duration": "2s"}}],
+  "edges": [{"source_ref": "greet", "target_ref": "pause"}]}"#;
+
+#[test]
+fn json_and_exit_codes_of_workflows() {
+    let place = Place::new(CONFIG);
+    let daemon = Builder::at(&place).start();
+    let file = |name: &str, text: &str| place.write(name, text).display().to_string();
+    let good = file("hello.json", HELLO);
+    let bad = file(
+        "bad.json",
+        &HELLO
+            .replace("greet\"}", "greeet\"}")
+            .replace("\"pause\"}]", "\"puase\"}]"),
+    );
+    let other = file("other.json", &HELLO.replace("2s", "3s"));
+    let taken = file("taken.json", &HELLO.replace("\"hello\"", "\"daily\""));
+    let input = file("input.yaml", "name: Ada\n");
+    let says = |name: &str, status: i32, line: &[&str]| {
+        let folder = place.folder().display().to_string();
+        let all = [&["--json"], line].concat();
+        let mut answered = daemon.cli(&all).expect_status(status);
+        answered.stdout = answered.stdout.replace(&folder, "FOLDER");
+        answered.stderr = answered.stderr.replace(&folder, "FOLDER");
+        let line: Vec<String> = line.iter().map(|word| word.replace(&folder, "FOLDER")).collect();
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        insta::assert_snapshot!(format!("json_workflow_{name}"), shown(&line, &answered, false));
+    };
+    says("ls_none", 0, &["workflow", "ls"]);
+    says("validate", 0, &["workflow", "validate", &good]);
+    says("validate_bad", 1, &["workflow", "validate", &bad]);
+    says("dry_run", 0, &["workflow", "dry-run", &good, "--input", &input]);
+    says("put_bad", 0, &["workflow", "put", &bad]);
+    says("publish_bad", 2, &["workflow", "publish", "hello"]);
+    says("put", 0, &["workflow", "put", &good]);
+    says("publish", 0, &["workflow", "publish", "hello"]);
+    says("publish_again", 0, &["workflow", "publish", "hello"]);
+    says(
+        "put_moved",
+        5,
+        &["workflow", "put", &other, "--expected-version", "1"],
+    );
+    says("put_taken", 5, &["workflow", "put", &taken]);
+    says("put_other", 0, &["workflow", "put", &other]);
+    says("diff", 1, &["workflow", "diff", "hello", "1", "draft"]);
+    says("diff_same", 0, &["workflow", "diff", "hello", "1", "1"]);
+    says("diff_unknown", 3, &["workflow", "diff", "hello", "1", "9"]);
+    says("publish_other", 0, &["workflow", "publish", "hello"]);
+    says("deprecate", 0, &["workflow", "deprecate", "hello", "2"]);
+    says("versions", 0, &["workflow", "versions", "hello"]);
+    says("show", 0, &["workflow", "show", "hello"]);
+    says(
+        "show_version",
+        0,
+        &["workflow", "show", "hello", "--version", "1"],
+    );
+    says("show_unknown", 3, &["workflow", "show", "nobody"]);
+    says("ls", 0, &["workflow", "ls"]);
+    says("no_file", 2, &["workflow", "put", "/nothing/here.json"]);
+    let document = daemon.cli(&["workflow", "show", "hello", "--version", "1", "--document"]);
+    assert_eq!(document.stdout.trim_end(), HELLO, "letter by letter");
+}
+
 /// What works on files only.
 #[test]
 fn json_and_exit_codes_of_files() {
@@ -384,6 +449,7 @@ fn exit_codes_without_a_daemon() {
         &["run", "ls"],
         &["node", "ls"],
         &["config", "show"],
+        &["workflow", "ls"],
     ] {
         let all = [&["--json", "--server", &server], line].concat();
         let answered = ductor(&all).expect_status(69);

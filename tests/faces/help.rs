@@ -88,6 +88,15 @@ fn every_command_has_its_help() {
         "config show",
         "config reload",
         "node ls",
+        "workflow ls",
+        "workflow show",
+        "workflow validate",
+        "workflow dry-run",
+        "workflow put",
+        "workflow publish",
+        "workflow versions",
+        "workflow diff",
+        "workflow deprecate",
     ] {
         assert!(
             seen.iter().any(|path| path == command),

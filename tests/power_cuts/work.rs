@@ -277,7 +277,7 @@ impl Work {
         };
         let now = self.clock.now().wall;
         let due = store
-            .read(|tx| retire::due(tx, keep, now))
+            .read(|tx| retire::due(tx, keep, &std::collections::BTreeMap::new(), now))
             .expect("a readable store");
         Box::new(move |tx| {
             retire::retire(tx, &due)?;
@@ -292,6 +292,7 @@ fn as_in_a_book(definition: &Definition) -> (JobName, BookJob) {
         definition: Arc::new(definition.clone()),
         version: 1,
         digest: definition.digest(),
+        graph: None,
         content: definition.stored().1,
         schedule: None,
         reports: Arc::default(),

@@ -9,6 +9,7 @@
     reason = "these tests bound how long real processes take"
 )]
 
+mod files;
 mod group;
 mod launch;
 mod output;

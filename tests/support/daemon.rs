@@ -212,7 +212,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    fn send_json(&self, method: &str, path: &str, body: &serde_json::Value) -> Response {
+    pub(crate) fn send_json(&self, method: &str, path: &str, body: &serde_json::Value) -> Response {
         self.request(
             method,
             path,

@@ -190,6 +190,6 @@ proptest! {
             return Ok(());
         }
         let (config, _) = loaded.unwrap_or_else(|faults| panic!("{}\n{yaml}", render(&faults, &again, Paint::Plain)));
-        prop_assert_eq!(&config.jobs[0].environment[0].value, &text);
+        prop_assert_eq!(&config.jobs[0].launch.environment[0].value, &text);
     }
 }

@@ -71,11 +71,11 @@ struct Shared<'c> {
 
 impl<'c> Shared<'c> {
     fn of(jobs: &'c [JobConfig]) -> Self {
-        let first = jobs.first().map_or(&[][..], |job| &job.environment);
+        let first = jobs.first().map_or(&[][..], |job| &job.launch.environment);
         let environment = jobs.iter().fold(first, |shared, job| {
             let count = shared
                 .iter()
-                .zip(&job.environment)
+                .zip(&job.launch.environment)
                 .take_while(|(one, other)| one == other)
                 .count();
             &shared[..count]
@@ -84,7 +84,7 @@ impl<'c> Shared<'c> {
             timezone: of_all(jobs, |job| job.timezone.as_deref()),
             working_directory: of_all(jobs, working_directory),
             shell: of_all(jobs, shell),
-            user: of_all(jobs, |job| job.user.as_deref()),
+            user: of_all(jobs, |job| job.launch.user.as_deref()),
             environment,
         }
     }
@@ -117,11 +117,11 @@ impl<'c> Shared<'c> {
         if self.timezone.is_none() {
             pair(out, 4, "timezone", job.timezone.as_deref());
         }
-        if let CommandConfig::Shell(command) = &job.command {
+        if let CommandConfig::Shell(command) = &job.launch.command {
             pair(out, 4, "command", Some(command));
         }
         if self.user.is_none() {
-            pair(out, 4, "user", job.user.as_deref());
+            pair(out, 4, "user", job.launch.user.as_deref());
         }
         if self.shell.is_none() {
             pair(out, 4, "shell", shell(job).as_deref());
@@ -129,7 +129,7 @@ impl<'c> Shared<'c> {
         if self.working_directory.is_none() {
             pair(out, 4, "workingDirectory", working_directory(job).as_deref());
         }
-        environment(out, 4, &job.environment[self.environment.len()..]);
+        environment(out, 4, &job.launch.environment[self.environment.len()..]);
     }
 }
 
@@ -144,12 +144,12 @@ fn of_all<'c, T: PartialEq>(jobs: &'c [JobConfig], value: impl Fn(&'c JobConfig)
 
 /// None is the default of a job, which need not be said.
 fn shell(job: &JobConfig) -> Option<String> {
-    let shell = job.shell.to_string_lossy();
+    let shell = job.launch.shell.to_string_lossy();
     (shell != SHELL_DEFAULT).then(|| shell.into_owned())
 }
 
 fn working_directory(job: &JobConfig) -> Option<String> {
-    let path = job.working_directory.as_ref()?;
+    let path = job.launch.working_directory.as_ref()?;
     Some(unreplaced(&path.to_string_lossy()))
 }
 

@@ -8,6 +8,7 @@ use super::super::job_layer::{JobLayer, is_environment_key};
 use super::super::jobs::{RawJob, RawJobs};
 use super::super::keys::nearest;
 use super::super::model::{CommandConfig, DayMatch, JobConfig, Label};
+use super::super::names::Owner;
 use super::super::reading::Reading;
 use super::super::schedule_text::{RawSchedule, ScheduleCheck, ScheduleFault};
 use super::super::slot_pools::SlotPools;
@@ -293,7 +294,7 @@ impl<'r, 'a> TableReader<'r, 'a> {
         }
         let at = self.place(here, &(entry.schedule.start..entry.command.end));
         let name_at = self.name.take().map_or_else(|| at.clone(), |(_, at)| at);
-        if let Err(fault) = jobs.take_name(&name, &name_at) {
+        if let Err(fault) = jobs.names.take(Owner::Job, &name, &name_at) {
             let help = "a comment `# name: x` above a line gives it a name of its own";
             let code = "crontab/name";
             self.reading.report(Fault { code, ..fault }.with_help(help));

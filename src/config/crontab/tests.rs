@@ -35,7 +35,7 @@ fn jobs(text: &str) -> Vec<JobConfig> {
 }
 
 fn command(job: &JobConfig) -> &str {
-    match &job.command {
+    match &job.launch.command {
         super::super::CommandConfig::Shell(text) => text,
         super::super::CommandConfig::List(_) => panic!("a crontab has no lists"),
     }
@@ -79,14 +79,17 @@ CRON_TZ=Europe/Madrid
     assert_eq!(names, ["x-1", "x-6", "third one"]);
     let environment = |job: &JobConfig| -> Vec<String> {
         let pair = |entry: &super::super::EnvironmentEntry| format!("{}={}", entry.key, entry.value);
-        job.environment.iter().map(pair).collect()
+        job.launch.environment.iter().map(pair).collect()
     };
     let [first, second, third] = jobs.as_slice() else {
         panic!("three jobs");
     };
     assert_eq!(environment(first), [""; 0]);
-    assert_eq!(first.shell.to_str(), Some("/bin/sh"));
-    assert_eq!(first.working_directory.as_ref().unwrap().to_str(), Some("~"));
+    assert_eq!(first.launch.shell.to_str(), Some("/bin/sh"));
+    assert_eq!(
+        first.launch.working_directory.as_ref().unwrap().to_str(),
+        Some("~")
+    );
     assert_eq!(
         environment(second),
         [
@@ -96,9 +99,9 @@ CRON_TZ=Europe/Madrid
             "A=b c "
         ]
     );
-    assert_eq!(second.shell.to_str(), Some("/bin/bash"));
+    assert_eq!(second.launch.shell.to_str(), Some("/bin/bash"));
     assert_eq!(
-        second.working_directory.as_ref().unwrap().to_str(),
+        second.launch.working_directory.as_ref().unwrap().to_str(),
         Some("/srv/app")
     );
     assert_eq!(environment(third)[3], "A=d");
@@ -313,7 +316,7 @@ fn c7_dos_line_ends() {
     let jobs = jobs("\u{feff}* * * * * /bin/echo hi\r\n\r\n# c\r\nA=b\r\n0 5 * * * /bin/true");
     let commands: Vec<&str> = jobs.iter().map(command).collect();
     assert_eq!(commands, ["/bin/echo hi", "/bin/true"]);
-    assert_eq!(jobs[1].environment[0].value, "b");
+    assert_eq!(jobs[1].launch.environment[0].value, "b");
     assert_eq!((jobs[0].at.column, jobs[1].at.line), (1, 5));
 }
 
@@ -378,7 +381,7 @@ fn check_field_file(text: &str, expected: &str, user_column: bool) {
                 );
             }
             "variable" => {
-                let last = &config.jobs.last().unwrap().environment;
+                let last = &config.jobs.last().unwrap().launch.environment;
                 let entry = last.iter().find(|entry| entry.key == line["name"]).unwrap();
                 assert_eq!(entry.value, line["value"].as_str().unwrap());
             }
@@ -407,7 +410,7 @@ fn check_job(job: &JobConfig, line: &Value) {
     let text = |word: &str| line[word].as_str();
     assert_eq!(job.schedule.as_ref().unwrap().text, text("schedule").unwrap());
     assert_eq!(command(job), text("command").unwrap());
-    assert_eq!(job.user.as_deref(), text("user"));
+    assert_eq!(job.launch.user.as_deref(), text("user"));
     assert_eq!(job.timezone.as_deref(), text("zone"));
     for (word, after) in [
         ("next5", "2026-03-07T12:00:00-05:00"),

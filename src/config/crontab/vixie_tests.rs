@@ -202,7 +202,7 @@ fn thirty_lines_fire_as_cron_would_and_so_does_their_import() {
     }
     let mut compared = 0;
     for (line, (job, again)) in reference.iter().zip(config.jobs.iter().zip(&imported.jobs)) {
-        for command in [&job.command, &again.command] {
+        for command in [&job.launch.command, &again.launch.command] {
             assert_eq!(
                 *command,
                 CommandConfig::Shell(line.command.clone()),

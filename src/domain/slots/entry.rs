@@ -238,6 +238,19 @@ impl EntryState {
 }
 
 impl SlotEntry {
+    /// True for an entry of a graph's step that was closed before it began, and not by its coordinator: the coordinator has
+    /// to look at it, and until then it counts as if it waited.
+    pub fn awaits_sight(&self) -> bool {
+        let closed = match &self.state {
+            EntryState::Expired { .. } => true,
+            EntryState::Cancelled { reason, .. } => {
+                ![reason::NOT_WAITING, reason::CRASH_LIMIT].contains(&reason.as_str())
+            }
+            EntryState::Queued { .. } | EntryState::Running { .. } | EntryState::Finished { .. } => false,
+        };
+        closed && self.kind.is_of_graph()
+    }
+
     /// True when `fence` holds it now.
     pub fn is_held_by(&self, fence: u64) -> bool {
         matches!(&self.state, EntryState::Running { claim } if claim.fence == fence)
@@ -375,6 +388,25 @@ pub(crate) mod tests {
         for closed in [&finished, &expired, &cancelled] {
             check(closed, ["-"; 6]);
         }
+    }
+
+    #[test]
+    fn only_a_decision_of_others_about_a_task_awaits_sight() {
+        let task = SlotEntry {
+            kind: EntryKind::Task,
+            ..entry(1)
+        };
+        let after = |entry: &SlotEntry, event| entry.next(&event, Millis(6)).unwrap().awaits_sight();
+        let by_operator = || EntryEvent::Withdraw(reason::BY_OPERATOR);
+        assert!(after(&task, EntryEvent::Expire) && after(&task, by_operator()));
+        assert!(!after(&task, EntryEvent::Withdraw(reason::NOT_WAITING)));
+        assert!(!after(&task, EntryEvent::Claim(claim(3))) && !task.awaits_sight());
+        let running = task.next(&EntryEvent::Claim(claim(3)), Millis(5)).unwrap();
+        assert!(!after(&running, EntryEvent::Finish(None)) && !after(&running, EntryEvent::Poison));
+        assert!(
+            !after(&entry(1), EntryEvent::Expire),
+            "a job's run ends with its entry"
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::lateness::Sla;
 use crate::domain::report::ReportWishes;
-use crate::domain::workflow::graph::document::Document;
+use crate::domain::workflow::graph::document::{Document, StepDoc};
+use crate::domain::workflow::graph::kinds::StepKind;
 use crate::words::ids;
 use crate::words::names::{JobName, SlotPoolName, StepRef};
 use crate::words::payload::JsonText;
@@ -341,6 +342,31 @@ impl Definition {
         self.steps.first()
     }
 
+    /// True for several steps with edges between them.
+    pub fn is_graph(&self) -> bool {
+        self.graph.is_some()
+    }
+
+    /// The slots that every run of a job needs. The steps of a graph ask for their own, one by one.
+    pub fn job_demand(&self) -> Option<&SlotDemand> {
+        self.job_step().and_then(|step| step.slots.as_ref())
+    }
+
+    /// The slot pools of all its steps, each once.
+    pub fn slot_pools(&self) -> Vec<&SlotPoolName> {
+        let mut found: Vec<&SlotPoolName> = self
+            .job_demand()
+            .map(|demand| &demand.slot_pool)
+            .into_iter()
+            .collect();
+        if let Some(document) = &self.graph {
+            collect_slot_pools(&document.steps, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// The one step of what is known to be a job.
     pub fn main_step(&self) -> &Step {
         self.steps
@@ -366,8 +392,18 @@ impl Definition {
         for step in &mut launched.steps {
             step.command.save_limit = 0;
         }
+        launched.graph = self.graph.as_ref().map(|document| Box::new(document.launched()));
         let text = serde_json::to_string(&launched).expect("a definition is plain data");
         ids::sha256_hex(text.as_bytes())[..32].to_owned()
+    }
+}
+
+fn collect_slot_pools<'d>(steps: &'d [StepDoc], found: &mut Vec<&'d SlotPoolName>) {
+    for step in steps {
+        found.extend(step.slots.as_ref().map(|demand| &demand.slot_pool));
+        if let StepKind::Scatter(scatter) = &step.kind {
+            collect_slot_pools(&scatter.body.steps, found);
+        }
     }
 }
 

@@ -89,8 +89,8 @@ pub enum Trigger {
         principal: String,
         /// The run that it repeats.
         of: RunId,
-        /// The step.
-        step: StepRef,
+        /// The step; what failed without one.
+        step: Option<StepRef>,
     },
 }
 

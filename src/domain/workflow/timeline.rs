@@ -419,9 +419,10 @@ fn marks(history: &History) -> Vec<Mark> {
         Trigger::Boot { .. } => "fired for the boot".to_owned(),
         Trigger::Rerun { principal, of } => format!("started by {principal} as a rerun of {of}"),
         Trigger::Child { parent, step } => format!("started by step {step} of {parent}"),
-        Trigger::RetryFrom { principal, of, step } => {
-            format!("started by {principal} to try {of} again from {step}")
-        }
+        Trigger::RetryFrom { principal, of, step } => match step {
+            Some(step) => format!("started by {principal} to try {of} again from {step}"),
+            None => format!("started by {principal} to try {of} again where it failed"),
+        },
     };
     marks.push(mark(MarkKind::Created, history.created_at, &text));
     marks.extend(match &history.standing {

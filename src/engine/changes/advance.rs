@@ -105,7 +105,14 @@ pub fn withdraw(
         Err(error) => return Err(error.into()),
     };
     entries::replace(tx, entry, &closed, None)?;
-    if let Some(both) = both.filter(|(_, step)| matches!(step.phase, StepPhase::Queued { .. })) {
+    let waits =
+        |step: &StepState| matches!(step.phase, StepPhase::Queued { entry: own, .. } if own == entry.seq);
+    let both = both.filter(|(_, step)| waits(step));
+    if both.is_none() {
+        // Nobody is told of it, and nobody will look at it.
+        entries::observe(tx, &closed)?;
+    }
+    if let Some(both) = both {
         let fact = if cancelled {
             Fact::Cancelled(reason)
         } else {

@@ -337,7 +337,12 @@ fn serve(
                 advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false)?;
             }
             HeadVerdict::Supersede => {
-                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::RETRY_SUPERSEDED), false)?;
+                let why = if entry.kind.is_of_graph() {
+                    reason::NOT_WAITING
+                } else {
+                    reason::RETRY_SUPERSEDED
+                };
+                advance::withdraw(tx, &entry, &EntryEvent::Withdraw(why), false)?;
             }
             HeadVerdict::Wait(BlockedBy::Forbid)
                 if policy_of(book, &entry.job) == ConcurrencyPolicy::Replace =>

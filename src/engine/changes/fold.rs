@@ -1,12 +1,14 @@
 //! From what is stored of a run to its next tick: reads the rows that matter and computes, writes nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::graph::{Begin, EndedClaim, Moved};
-use super::maintain;
+use super::{maintain, workflows};
 use crate::domain::payload::Payload;
+use crate::domain::workflow::graph::again::{self, NotAgain};
 use crate::domain::workflow::graph::build::Graph;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
@@ -16,7 +18,7 @@ use crate::domain::workflow::run::{Run, RunState, StepState, Trigger};
 use crate::engine::graphs::GraphShelf;
 use crate::store::blobs::Blobs;
 use crate::store::graph_rows::StoredFact;
-use crate::store::tables::{DEFINITIONS, STEPS};
+use crate::store::tables::STEPS;
 use crate::store::{Rows, StoreError, graphs, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -135,22 +137,11 @@ pub fn begin(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     graph: Arc<Graph>,
-    wish: Wish,
+    mut wish: Wish,
 ) -> Result<Begin, StoreError> {
     let timeout = graph.document.run_timeout;
-    let mut header = wish.header;
-    header.deadline = timeout.map(|timeout| desk.now.plus(timeout.0));
-    let run = Run {
-        id: wish.id,
-        definition: wish.definition,
-        version: wish.version,
-        trigger: wish.trigger,
-        node: wish.node,
-        created_at: desk.now,
-        record_version: 0,
-        state: RunState::Pending,
-        graph: Some(Box::new(header)),
-    };
+    wish.header.deadline = timeout.map(|timeout| desk.now.plus(timeout.0));
+    let run = run_of(&wish, desk.now);
     let mut view = Fresh(Arc::clone(&wish.input));
     let changes = tick(
         &graph,
@@ -170,6 +161,127 @@ pub fn begin(
         children,
         rules: desk.rules,
     })
+}
+
+/// A run that takes over what another has done, as its first tick reads it.
+struct TakenOver<'a, R: Rows> {
+    stored: Stored<'a, R>,
+    names: BTreeSet<ValueName>,
+}
+
+impl<R: Rows> View for TakenOver<'_, R> {
+    type Error = StoreError;
+
+    fn step(&mut self, _name: &StepRef) -> Result<Option<StepState>, StoreError> {
+        Ok(None)
+    }
+
+    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, StoreError> {
+        if self.names.contains(name) {
+            self.stored.value(name)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn open_steps(&mut self) -> Result<Vec<StepState>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The first tick of a run that tries another one again, from a step on or from what failed.
+pub fn begin_again(
+    rows: &mut impl Rows,
+    desk: &Desk<'_>,
+    of: &Run,
+    from: Option<&StepRef>,
+    mut wish: Wish,
+) -> Result<Result<Begin, NotAgain>, StoreError> {
+    let graph = desk.shelf.get(rows, &of.definition, of.version)?;
+    let graph = graph.ok_or_else(|| missing_version(of))?;
+    let all = rows.scan(&STEPS, &(TENANT, of.id), None, usize::MAX)?;
+    let steps: Vec<StepState> = all.into_iter().map(|(_, step)| step).collect();
+    let done = match again::taken_over(&graph, &steps, from, desk.now) {
+        Ok(done) => done,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut names = BTreeSet::from([ValueName::Input]);
+    for step in &done {
+        names.insert(ValueName::Output(step.step.clone()));
+        names.insert(ValueName::Error(step.step.clone()));
+        names.insert(ValueName::Items(step.step.clone()));
+    }
+    wish.header.deadline = graph.document.run_timeout.map(|timeout| desk.now.plus(timeout.0));
+    let run = run_of(&wish, desk.now);
+    let mut view = TakenOver {
+        stored: Stored {
+            rows,
+            blobs: desk.blobs,
+            run: of.id,
+        },
+        names: names.clone(),
+    };
+    let facts = [Fact::BegunWith(done)];
+    let changes = tick(&graph, &run, &facts, desk.now, &mut view, &mut RunId::fresh)?;
+    let mut values = payloads(desk.blobs, &changes)?;
+    for name in names {
+        if let Some(payload) = graphs::value(rows, of.id, &name)? {
+            values.push((name, payload));
+        }
+    }
+    let children = children(rows, desk, &graph, &changes)?;
+    Ok(Ok(Begin {
+        graph,
+        changes,
+        values,
+        children,
+        rules: desk.rules,
+    }))
+}
+
+fn missing_version(run: &Run) -> StoreError {
+    StoreError::Unreadable {
+        table: "definitions",
+        key: format!("{} version {}", run.definition, run.version),
+        cause: "it is missing".to_owned(),
+    }
+}
+
+fn run_of(wish: &Wish, now: Millis) -> Run {
+    Run {
+        id: wish.id,
+        definition: wish.definition.clone(),
+        version: wish.version,
+        trigger: wish.trigger.clone(),
+        node: wish.node.clone(),
+        created_at: now,
+        record_version: 0,
+        state: RunState::Pending,
+        graph: Some(Box::new(wish.header.clone())),
+    }
+}
+
+/// The first tick of a run that has no input, of a graph whose first steps read nothing and begin no runs: needs no rows.
+pub fn begin_without_input(graph: Arc<Graph>, wish: Wish, now: Millis, rules: maintain::Rules) -> Begin {
+    let run = run_of(&wish, now);
+    let mut view = Fresh(Arc::clone(&wish.input));
+    let changes = match tick(&graph, &run, &[Fact::Begun], now, &mut view, &mut RunId::fresh) {
+        Ok(changes) => changes,
+        Err(error) => panic!("run {}: nothing was read: {error}", run.id),
+    };
+    assert!(
+        changes.values.is_empty() && changes.children.is_empty(),
+        "the first steps of {} are work",
+        run.definition
+    );
+    let null = Payload::Inline(JsonText::of(&*wish.input).expect("a JSON value is JSON"));
+    Begin {
+        graph,
+        changes,
+        values: vec![(ValueName::Input, null)],
+        children: Vec::new(),
+        rules,
+    }
 }
 
 /// What was posted to a run.
@@ -193,13 +305,8 @@ pub fn fold(
     let Some(run) = runs::by_id(rows, id)?.filter(|run| run.graph.is_some()) else {
         return Ok(None);
     };
-    let missing = || StoreError::Unreadable {
-        table: "definitions",
-        key: format!("{} version {}", run.definition, run.version),
-        cause: "it is missing".to_owned(),
-    };
     let graph = desk.shelf.get(rows, &run.definition, run.version)?;
-    let graph = graph.ok_or_else(missing)?;
+    let graph = graph.ok_or_else(|| missing_version(&run))?;
     let mut facts = Vec::new();
     let mut folded = Vec::new();
     for (number, stored) in graphs::facts_of(rows, id)? {
@@ -344,8 +451,9 @@ fn begin_child(
         return Err(unknown());
     };
     let name = JobName::new(&sub.family_slug).map_err(|_| unknown())?;
-    let newest = newest_version(rows, &name)?;
-    let version = sub.version.or(newest).unwrap_or(0);
+    let found = workflows::version_of_new_run(rows, &name, sub.version)?;
+    let version = found.unwrap_or(sub.version.unwrap_or(0));
+    let refused = found.err().map(|why| why.sentence(&name));
     let header = parent.graph.as_deref().cloned().unwrap_or_default();
     let depth = header.depth + 1;
     let found = desk.shelf.get(rows, &name, version)?;
@@ -368,6 +476,9 @@ fn begin_child(
         header,
         node: parent.node.clone(),
     };
+    if let Some(why) = refused {
+        return Ok(stillborn(desk, wish, &why));
+    }
     match found {
         Some(graph) if depth <= limits::RUN_DEPTH_MAX => begin(rows, desk, graph, wish),
         Some(_) => Ok(stillborn(desk, wish, "runs begin runs more than 8 levels deep")),
@@ -400,10 +511,4 @@ fn stillborn(desk: &Desk<'_>, wish: Wish, why: &str) -> Begin {
         children: Vec::new(),
         rules: desk.rules,
     }
-}
-
-/// The newest version of a definition.
-pub fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<Option<u32>, StoreError> {
-    let newest = rows.scan_back(&DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
-    Ok(newest.first().map(|((_, _, version), _)| *version))
 }

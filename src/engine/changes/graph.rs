@@ -93,7 +93,11 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
         return Ok(Applied::Moved);
     };
     for number in &moved.folded {
-        tx.remove(&FACTS, &(TENANT, after.id, *number))?;
+        let key = (TENANT, after.id, *number);
+        if let Some(StoredFact::EntryClosed { entry, .. }) = tx.get(&FACTS, &key)? {
+            observe(tx, entry)?;
+        }
+        tx.remove(&FACTS, &key)?;
     }
     for claim in &moved.claims {
         if let Some(live) = complete::held(tx, &claim.holder)? {
@@ -193,7 +197,12 @@ fn dispatch(
     let doc = &graph.node(key.node).doc;
     let mut next = step.clone();
     if let Some(demand) = &doc.slots {
-        return enqueue(tx, book, run, step, demand, rules);
+        let kind = if matches!(doc.kind, StepKind::Sensor(_)) {
+            EntryKind::Poke
+        } else {
+            EntryKind::Task
+        };
+        return enqueue(tx, book, (run, step, kind), demand, rules);
     }
     let line = if doc.kind.command().is_some() {
         Line::Processes
@@ -221,23 +230,17 @@ fn dispatch(
 fn enqueue(
     tx: &mut Tx<'_>,
     book: &Book,
-    run: &Run,
-    step: &StepState,
+    (run, step, kind): (&Run, &StepState, EntryKind),
     demand: &SlotDemand,
     rules: maintain::Rules,
 ) -> Result<StepState, Abort> {
     let mut next = step.clone();
-    let pokes = step.graph.as_ref().map_or(0, |graph| graph.pokes);
     let entering = Entering {
         job: run.definition.clone(),
         run: run.id,
         step: step.step.clone(),
         attempt: step.attempt,
-        kind: if pokes > 0 {
-            EntryKind::Poke
-        } else {
-            EntryKind::Task
-        },
+        kind,
         id: EntryId::of_parts(&[
             "task",
             &run.id.to_string(),
@@ -273,6 +276,14 @@ fn enqueue(
     Ok(next)
 }
 
+/// What became of an entry is folded into its run: it counts no more.
+fn observe(tx: &mut Tx<'_>, seq: u64) -> Result<(), StoreError> {
+    if let Some(entry) = entries::by_seq(tx, seq)? {
+        entries::observe(tx, &entry)?;
+    }
+    Ok(())
+}
+
 /// T7: an entry that its step does not want any more.
 fn retire(tx: &mut Tx<'_>, step: &StepRef, seq: u64) -> Result<(), Abort> {
     let Some(entry) = entries::by_seq(tx, seq)? else {
@@ -281,6 +292,8 @@ fn retire(tx: &mut Tx<'_>, step: &StepRef, seq: u64) -> Result<(), Abort> {
     if entry.step != *step {
         return Ok(());
     }
+    // Somebody else may have closed it meanwhile: then that is seen with this.
+    entries::observe(tx, &entry)?;
     let event = EntryEvent::Withdraw(reason::NOT_WAITING);
     if let Ok(closed) = entry.next(&event, tx.now().wall) {
         entries::replace(tx, &entry, &closed, None)?;

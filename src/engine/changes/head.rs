@@ -4,6 +4,7 @@
 use crate::domain::slots::admission::{self, BlockedBy, HeadVerdict, HeadView, Pause, SlotPoolState};
 use crate::domain::slots::entry::{EntryKind, SlotEntry};
 use crate::domain::workflow::definition::ConcurrencyPolicy;
+use crate::domain::workflow::run::StepPhase;
 use crate::engine::book::Book;
 use crate::engine::changes::retry;
 use crate::store::rows::{Number, PublishedJob};
@@ -49,13 +50,27 @@ pub fn has_live_instance(rows: &mut impl Rows, job: &JobName, except: RunId) -> 
     Ok(runs::live_of(rows, job)?.iter().any(|(run, _, _)| *run != except))
 }
 
-/// Judges the definition of `entry` against the published one.
+/// Judges the definition of `entry` against the published one. The run of a graph has pinned its version.
 pub(super) fn is_current(published: Option<&PublishedJob>, entry: &SlotEntry) -> bool {
-    published.is_some_and(|published| {
-        published.enabled
-            && published.digest == entry.digest
-            && published.slot_pool.as_ref() == Some(&entry.slot_pool)
-    })
+    entry.kind.is_of_graph()
+        || published.is_some_and(|published| {
+            published.enabled
+                && published.digest == entry.digest
+                && published.slot_pool.as_ref() == Some(&entry.slot_pool)
+        })
+}
+
+/// C6 for an entry of a graph's step: the run goes on, and its step waits for exactly this entry.
+fn is_wanted(rows: &mut impl Rows, entry: &SlotEntry) -> Result<bool, StoreError> {
+    let run = runs::by_id(rows, entry.run)?;
+    if run.is_none_or(|run| run.state.is_terminal()) {
+        return Ok(false);
+    }
+    let step = runs::step(rows, entry.run, &entry.step)?;
+    Ok(step.is_some_and(|step| {
+        step.attempt == entry.attempt
+            && matches!(step.phase, StepPhase::Queued { entry: own, .. } if own == entry.seq)
+    }))
 }
 
 /// The first entry of a queue, if it waits for this daemon's kind of reason: it is bound to another node.
@@ -125,7 +140,11 @@ pub fn view(
         overdue: !expiry_held && entry.expires_at <= now,
         // A run of a graph has pinned its version: what was published later changes nothing for it.
         definition_current: of_graph || is_current(published.as_ref(), entry),
-        retry_current: retry::may_be_claimed(rows, entry.kind, entry.run)?,
+        retry_current: if of_graph {
+            is_wanted(rows, entry)?
+        } else {
+            retry::may_be_claimed(rows, entry.kind, entry.run)?
+        },
         node_fits: entry.node.as_ref().is_none_or(|node| *node == book.node),
         own_definition_published: of_graph
             || own.map(|job| job.digest.as_str())

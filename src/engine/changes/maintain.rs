@@ -77,7 +77,9 @@ pub fn trim(tx: &mut Tx<'_>, slot_pool: &SlotPoolName) -> Result<usize, Abort> {
     let beyond = closed.len().saturating_sub(limits::CLOSED_KEPT_MAX);
     let mut removed = 0;
     for (_, row) in closed.into_iter().take(beyond).filter_map(|row| row.row.ok()) {
-        if let Ok(Some(entry)) = entries::by_seq(tx, row.seq) {
+        if let Ok(Some(entry)) = entries::by_seq(tx, row.seq)
+            && !entries::is_unseen(tx, &entry)?
+        {
             entries::forget(tx, &entry)?;
             removed += 1;
         }

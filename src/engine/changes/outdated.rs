@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::slots::entry::{EntryEvent, EntryState, reason};
+use crate::domain::slots::entry::{EntryEvent, EntryState, SlotEntry, reason};
 use crate::engine::changes::{advance, head};
 use crate::store::rows::PublishedJob;
-use crate::store::tables::{PUBLISHED_JOBS, SLOT_WAITING};
+use crate::store::tables::{PUBLISHED_JOBS, PUBLISHED_SLOT_POOLS, SLOT_WAITING};
 use crate::store::{Abort, Rows, StoreError, Tx, entries};
 use crate::words::ids::TenantId;
 use crate::words::names::JobName;
@@ -27,11 +27,19 @@ pub fn find(rows: &mut impl Rows) -> Result<Vec<u64>, StoreError> {
         let Ok(Some(entry)) = entries::by_seq(rows, row.seq) else {
             continue;
         };
-        if !head::is_current(current, &entry) {
+        if !head::is_current(current, &entry) || has_no_slot_pool(rows, &entry)? {
             found.push(row.seq);
         }
     }
     Ok(found)
+}
+
+/// True for an entry of a graph's step whose slot pool no load has published: it would wait for ever.
+fn has_no_slot_pool(rows: &mut impl Rows, entry: &SlotEntry) -> Result<bool, StoreError> {
+    if !entry.kind.is_of_graph() {
+        return Ok(false);
+    }
+    Ok(!rows.has(&PUBLISHED_SLOT_POOLS, &(TENANT, entry.slot_pool.clone()))?)
 }
 
 /// Withdraws those that still wait and are still outdated; how many.
@@ -43,7 +51,8 @@ pub fn withdraw(tx: &mut Tx<'_>, seqs: &[u64]) -> Result<usize, Abort> {
         };
         let published = tx.get(&PUBLISHED_JOBS, &(TENANT, entry.job.clone()))?;
         let waits = matches!(entry.state, EntryState::Queued { .. });
-        if !waits || head::is_current(published.as_ref(), &entry) {
+        let is_current = head::is_current(published.as_ref(), &entry) && !has_no_slot_pool(tx, &entry)?;
+        if !waits || is_current {
             continue;
         }
         match advance::withdraw(tx, &entry, &EntryEvent::Withdraw(reason::DEFINITION_GONE), false) {

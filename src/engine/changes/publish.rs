@@ -106,11 +106,7 @@ fn publish_one(tx: &mut Tx<'_>, definition: &Definition) -> Result<(u32, bool), 
         json,
     };
     tx.put(&DEFINITIONS, &(TENANT, definition.name.clone(), version), &record)?;
-    let slot_pool = definition
-        .main_step()
-        .slots
-        .as_ref()
-        .map(|demand| demand.slot_pool.clone());
+    let slot_pool = definition.job_demand().map(|demand| demand.slot_pool.clone());
     let row = PublishedJob {
         version,
         digest,

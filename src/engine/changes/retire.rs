@@ -1,6 +1,9 @@
 //! Retention: ended runs beyond their number or age, old fires, old answers, old feed rows; a slice at a time.
 
+use std::collections::BTreeMap;
+
 use crate::domain::workflow::run::Run;
+use crate::engine::book::Book;
 use crate::engine::changes::deliver;
 use crate::store::keys::DigestKey;
 use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, REMEMBERED, REMEMBERED_KEYS};
@@ -43,8 +46,25 @@ impl KeepLogs {
 /// Runs that one slice removes: a slice must not hold the writer for more than 50 ms.
 pub const SLICE: usize = 50;
 
+/// Definitions that say themselves how many of their ended runs are kept.
+pub type OwnNumbers = BTreeMap<JobName, u32>;
+
+/// What the definitions of the book say themselves.
+pub fn own_numbers(book: &Book) -> OwnNumbers {
+    let said = book.jobs.iter().filter_map(|(name, job)| {
+        let retention = job.definition.graph.as_ref()?.retention?;
+        Some((name.clone(), retention.runs?))
+    });
+    said.collect()
+}
+
 /// Ended runs that go, at most a slice of them. Read from a snapshot.
-pub fn due(rows: &mut impl Rows, keep: Keep, now: Millis) -> Result<Vec<(JobName, RunId)>, StoreError> {
+pub fn due(
+    rows: &mut impl Rows,
+    keep: Keep,
+    own: &OwnNumbers,
+    now: Millis,
+) -> Result<Vec<(JobName, RunId)>, StoreError> {
     let mut found = Vec::new();
     let mut after: Option<(TenantId, JobName, RunId)> = None;
     let oldest_kept = Millis(
@@ -57,6 +77,8 @@ pub fn due(rows: &mut impl Rows, keep: Keep, now: Millis) -> Result<Vec<(JobName
         .into_iter()
         .next()
     {
+        let runs = own.get(&job).copied().unwrap_or(keep.runs);
+        let keep = Keep { runs, ..keep };
         found.extend(due_of(rows, &job, keep, oldest_kept, SLICE - found.len())?);
         if found.len() >= SLICE {
             return Ok(found);

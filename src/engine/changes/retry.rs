@@ -412,7 +412,7 @@ fn enter_again(
     rules: maintain::Rules,
 ) -> Result<Result<(), String>, Abort> {
     let (run, step) = both;
-    let Some(demand) = job.definition.main_step().slots.clone() else {
+    let Some(demand) = job.definition.job_demand().cloned() else {
         if job.definition.concurrency == ConcurrencyPolicy::Forbid
             && start::is_another_active(tx, &run.definition, run.id)?
         {

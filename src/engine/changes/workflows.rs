@@ -278,36 +278,68 @@ fn newest_good(tx: &mut Tx<'_>, slug: &JobName) -> Result<u32, StoreError> {
     }
 }
 
-/// The version that a new run of a definition has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begins {
-    /// This one.
-    With(u32),
-    /// There is no definition of that name.
+/// Why no new run of a definition begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoStart {
+    /// There is no definition of that name, or nothing of it is published.
     Missing,
-    /// Nothing of it is published, or nothing that is not deprecated.
-    NothingPublished,
     /// It has no such version.
-    NoVersion,
+    NoVersion(u32),
     /// That version is deprecated.
-    Deprecated,
+    Deprecated(u32),
+    /// All its versions are.
+    AllDeprecated,
 }
 
-/// Which version a new run has: the one that is asked for, else the newest that is not deprecated.
-pub fn begins_with(rows: &mut impl Rows, slug: &JobName, version: Option<u32>) -> Result<Begins, StoreError> {
-    let Some(record) = rows.get(&WORKFLOWS, &(TENANT, slug.clone()))? else {
-        return Ok(Begins::Missing);
+impl NoStart {
+    /// For people.
+    pub fn sentence(self, name: &JobName) -> String {
+        match self {
+            NoStart::Missing => format!("there is no published workflow '{name}'"),
+            NoStart::NoVersion(version) => format!("workflow '{name}' has no version {version}"),
+            NoStart::Deprecated(version) => {
+                format!("version {version} of workflow '{name}' is deprecated: no new runs of it begin")
+            }
+            NoStart::AllDeprecated => {
+                format!("all versions of workflow '{name}' are deprecated: publish another")
+            }
+        }
+    }
+}
+
+/// Which version a new run has: the one that is asked for, else the newest that is not deprecated. Of what the configuration
+/// publishes it is the newest.
+pub fn version_of_new_run(
+    rows: &mut impl Rows,
+    name: &JobName,
+    wanted: Option<u32>,
+) -> Result<Result<u32, NoStart>, StoreError> {
+    let record = rows.get(&WORKFLOWS, &(TENANT, name.clone()))?;
+    let Some(version) = wanted else {
+        let newest = match record {
+            Some(record) if record.newest > 0 && record.current == 0 => {
+                return Ok(Err(NoStart::AllDeprecated));
+            }
+            Some(record) => Some(record.current).filter(|current| *current > 0),
+            None => {
+                let newest = rows.scan_back(&DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
+                newest.first().map(|((_, _, version), _)| *version)
+            }
+        };
+        return Ok(newest.ok_or(NoStart::Missing));
     };
-    let Some(version) = version else {
-        return Ok(match record.current {
-            0 => Begins::NothingPublished,
-            current => Begins::With(current),
+    let key = (TENANT, name.clone(), version);
+    if record.is_none() {
+        let is_there = rows.has(&DEFINITIONS, &key)?;
+        return Ok(if is_there {
+            Ok(version)
+        } else {
+            Err(NoStart::NoVersion(version))
         });
-    };
-    let found = rows.get(&WORKFLOW_VERSIONS, &(TENANT, slug.clone(), version))?;
-    Ok(match found {
-        None => Begins::NoVersion,
-        Some(row) if row.deprecated.is_some() => Begins::Deprecated,
-        Some(_) => Begins::With(version),
+    }
+    Ok(match rows.get(&WORKFLOW_VERSIONS, &key)? {
+        None => Err(NoStart::NoVersion(version)),
+        Some(row) if row.deprecated.is_some() => Err(NoStart::Deprecated(version)),
+        Some(_) => Ok(version),
     })
 }

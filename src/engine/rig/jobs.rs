@@ -114,6 +114,7 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         definition: Arc::new(definition.clone()),
         version,
         digest: definition.digest(),
+        graph: None,
         content: definition.stored().1,
         reports: Arc::default(),
         schedule: definition.schedule.as_ref().map(|text| {

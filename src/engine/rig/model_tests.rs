@@ -187,7 +187,9 @@ impl World<'_> {
                     logs: retire::KeepLogs::NO_LIMIT,
                 };
                 let now = self.rig.wall();
-                let due = self.rig.read(|tx| retire::due(tx, keep, now));
+                let due = self
+                    .rig
+                    .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now));
                 self.rig.change(move |tx| retire::retire(tx, &due));
                 self.rig.change(move |tx| retire::sweep(tx, keep));
             }

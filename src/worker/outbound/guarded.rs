@@ -267,24 +267,28 @@ fn failure_of(error: reqwest::Error, is_secure: bool) -> SendFailure {
     if !error.is_connect() {
         return SendFailure::Broken(cause);
     }
-    match io_kind_of(&error) {
-        // What rustls refuses comes as invalid data; who speaks no TLS hangs up in its middle.
-        Some(std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) if is_secure => {
-            SendFailure::Tls(cause)
-        }
-        Some(_) | None => SendFailure::Connect(cause),
+    if is_secure && is_of_tls(&error) {
+        return SendFailure::Tls(cause);
     }
+    SendFailure::Connect(cause)
 }
 
-fn io_kind_of(error: &(dyn std::error::Error + 'static)) -> Option<std::io::ErrorKind> {
+/// What rustls refuses comes as invalid data; who speaks no TLS hangs up in its middle.
+fn is_of_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if let Some(error) = cause.downcast_ref::<std::io::Error>() {
-            return Some(error.kind());
+        let io = cause.downcast_ref::<std::io::Error>();
+        let kind = io.map(std::io::Error::kind);
+        if let Some(std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof) = kind {
+            return true;
         }
-        next = cause.source();
+        // The source of an I/O error is not what it wraps, but what stands behind that.
+        next = match io.and_then(std::io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => cause.source(),
+        };
     }
-    None
+    false
 }
 
 /// The innermost cause, which is the one that helps.

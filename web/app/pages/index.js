@@ -3,6 +3,7 @@ import { html, useEffect } from "../lib/dom.js";
 import { place, to } from "../lib/route.js";
 import { Nothing, PageHead } from "../ui/parts.js";
 import { Api } from "./api.js";
+import { Approvals } from "./approvals.js";
 import { Home } from "./home.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
@@ -10,12 +11,16 @@ import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { Settings } from "./settings.js";
 import { Slots } from "./slots.js";
+import { Workflow } from "./workflow.js";
+import { Workflows } from "./workflows.js";
 
 const PAGES = {
   home: { title: "Home", show: () => html`<${Home} />` },
   runs: { title: "Runs", show: (id) => (id ? html`<${Run} key=${id} id=${id} />` : html`<${Runs} />`) },
+  workflows: { title: "Workflows", show: (id) => (id ? html`<${Workflow} key=${id} slug=${id} />` : html`<${Workflows} />`) },
   jobs: { title: "Jobs and schedules", show: (id) => (id ? html`<${Job} key=${id} id=${id} />` : html`<${Jobs} />`) },
   slots: { title: "Resource pools", show: (id) => html`<${Slots} name=${id} />` },
+  approvals: { title: "Approvals", show: () => html`<${Approvals} />` },
   settings: { title: "Settings", show: () => html`<${Settings} />` },
   api: { title: "API", show: () => html`<${Api} />` },
 };

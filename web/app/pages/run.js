@@ -16,11 +16,12 @@ import { Attempts, Reports } from "./run-attempts.js";
 import { Details } from "./run-details.js";
 import { Head } from "./run-head.js";
 import { Log } from "./run-log.js";
+import { RunGraph } from "./run-graph.js";
 import { RunTimeline } from "./run-timeline.js";
 import { Why } from "./run-why.js";
 import { useNames } from "./runs-names.js";
 
-const TABS = [{ key: "overview", title: "Overview" }, { key: "log", title: "Log" }, { key: "details", title: "Details" }];
+const TABS = [{ key: "overview", title: "Overview" }, { key: "graph", title: "Graph" }, { key: "log", title: "Log" }, { key: "details", title: "Details" }];
 
 const back = () => go(left.address || to.runs());
 
@@ -85,6 +86,7 @@ export function Run({ id }) {
     <${Why} run=${run} state=${state} lines=${tab !== "log"} />
     <${Tabs} tabs=${TABS} at=${tab} onPick=${pick} label="About this run" />
     ${tab === "overview" && html`<${Panel} of="overview"><div class="stack wide"><${RunTimeline} run=${run} /><${Attempts} run=${run} /><${Reports} run=${run} /></div><//>`}
+    ${tab === "graph" && html`<${Panel} of="graph"><${RunGraph} run=${run} /><//>`}
     ${tab === "log" && html`<${Panel} of="log"><${Log} run=${run} /><//>`}
     ${tab === "details" && html`<${Panel} of="details"><${Details} run=${run} /><//>`}
   </div>`;

@@ -40,6 +40,14 @@ const SHAPES = {
   flag: () => line(html`<path d="M4 14.4V2M4 2.8h8.4l-2 2.8 2 2.8H4" />`),
   grow: () => line(html`<path d="M9.6 2H14v4.4M14 2 9.4 6.6M6.4 14H2V9.6M2 14l4.6-4.6" />`),
   shrink: () => line(html`<path d="M13.8 6.6H9.4V2.2M9.4 6.6 14 2M2.2 9.4h4.4v4.4M6.6 9.4 2 14" />`),
+  plus: () => line(html`<path d="M8 3v10M3 8h10" />`),
+  minus: () => line(html`<path d="M3 8h10" />`),
+  frame: () => line(html`<path d="M2 5.4V2h3.4M10.6 2H14v3.4M14 10.6V14h-3.4M5.4 14H2v-3.4" />`),
+  fork: () => line(html`<path d="M2 8h4.4l3.2-4.4H14M6.4 8l3.2 4.4H14M11.8 1.6 14 3.6l-2.2 2M11.8 10.4l2.2 2-2.2 2" />`),
+  person: () => line(html`<circle cx="8" cy="5" r="3" /><path d="M2.4 14.2c.6-3 2.8-4.4 5.6-4.4s5 1.4 5.6 4.4" />`),
+  globe: () => line(html`<circle cx="8" cy="8" r="6.2" /><path d="M1.8 8h12.4M8 1.8c4 4 4 8.4 0 12.4-4-4-4-8.4 0-12.4z" />`),
+  graph: () => line(html`<rect x="1.6" y="5.8" width="4.4" height="4.4" rx="1" /><rect x="10" y="1.8" width="4.4" height="4.4" rx="1" /><rect x="10" y="9.8" width="4.4" height="4.4" rx="1" /><path d="M6 8h1.6c1 0 .8-4 2.4-4M7.6 8c1 0 .8 4 2.4 4" />`),
+  blocked: () => line(html`<circle cx="8" cy="8" r="6.2" stroke-dasharray="1.6 2.6" /><path d="m5.8 5.8 4.4 4.4m0-4.4-4.4 4.4" />`),
   help: () => line(html`<circle cx="8" cy="8" r="6.2" /><path d="M6.2 6.2a1.9 1.9 0 1 1 2.6 1.9c-.5.2-.8.6-.8 1.2M8 11.4v.1" />`),
 };
 

@@ -17,8 +17,10 @@ import { zoneWord } from "./time.js";
 export const PAGES = [
   { page: "home", title: "Home", icon: "home", href: to.home(), key: "h" },
   { page: "runs", title: "Runs", icon: "runs", href: to.runs(), key: "r" },
+  { page: "workflows", title: "Workflows", icon: "graph", href: to.workflows(), key: "w" },
   { page: "jobs", title: "Jobs and schedules", icon: "calendar", href: to.jobs(), key: "s" },
   { page: "slots", title: "Resource pools", icon: "slots", href: to.slots(), key: "p" },
+  { page: "approvals", title: "Approvals", icon: "person", href: to.approvals(), key: "v" },
   { page: "settings", title: "Settings", icon: "gear", href: to.settings(), key: "e" },
   { page: "api", title: "API", icon: "api", href: to.api(), key: "a" },
 ];

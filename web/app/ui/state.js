@@ -18,6 +18,8 @@ const STATES = {
   lost: ["gone", "bad", "lost"],
   cancelled: ["stop", "calm", "cancelled"],
   skipped: ["skip", "calm", "skipped"],
+  upstream_failed: ["blocked", "bad", "upstream failed"],
+  continued: ["next", "good", "continued"],
   expired: ["clock", "bad", "expired"],
   finished: ["check", "good", "finished"],
   unreadable: ["late", "bad", "unreadable"],
@@ -43,6 +45,8 @@ const STATES = {
 
 /** @param {string} state @returns {Family} */
 export const familyOf = (state) => /** @type {Family} */ (STATES[state]?.[1] ?? "calm");
+/** @param {string} state */
+export const iconOf = (state) => STATES[state]?.[0] ?? "dots";
 /** @param {string} state */
 export const wordOf = (state) => STATES[state]?.[2] ?? state.replaceAll("_", " ");
 

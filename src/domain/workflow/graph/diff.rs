@@ -95,10 +95,10 @@ impl Parts {
             if let (Some(fields), Some(scatter)) = (own.as_object_mut(), inside) {
                 fields.insert("inside".to_owned(), Value::from(scatter));
             }
-            let body = own.pointer_mut("/args/body").map(Value::take);
-            if let Some(args) = own.get_mut("args").and_then(Value::as_object_mut) {
-                args.remove("body");
-            }
+            // Requests have a body too, which is none of steps.
+            let is_scatter = step.get("type").and_then(Value::as_str) == Some("STEP_TYPE_SCATTER");
+            let args = own.get_mut("args").and_then(Value::as_object_mut);
+            let body = args.filter(|_| is_scatter).and_then(|args| args.remove("body"));
             self.steps.push((name.clone(), own));
             if let Some(body) = body {
                 self.level(&body, Some(&name));
@@ -226,10 +226,19 @@ mod tests {
     }
 
     #[test]
+    fn the_body_of_a_request_is_compared() {
+        let mut other = everything();
+        other["steps"][1]["args"]["body"]["steps"][0]["args"]["body"]["a"] = json!(2);
+        let found = diff(&whole(&everything()), &whole(&other));
+        assert_eq!(found.steps.changed.len(), 1, "{found:?}");
+        assert_eq!(found.steps.changed[0].fields[0].pointer, "/args/body/a");
+    }
+
+    #[test]
     fn a_step_that_moves_into_a_body_has_changed() {
         let step = json!({"ref": "a", "type": "STEP_TYPE_WAIT", "args": {"duration": "1s"}});
         let outside = json!({"steps": [step]});
-        let inside = json!({"steps": [{"ref": "s", "args": {"items": "x", "body": {"steps": [step]}}}]});
+        let inside = json!({"steps": [{"ref": "s", "type": "STEP_TYPE_SCATTER", "args": {"items": "x", "body": {"steps": [step]}}}]});
         let found = diff(&outside, &inside);
         assert_eq!(found.steps.added, ["s"]);
         assert_eq!(found.steps.changed[0].fields[0].pointer, "/inside");

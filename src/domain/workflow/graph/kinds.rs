@@ -224,6 +224,9 @@ pub struct Scatter {
     /// Branches at once; without it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u32>,
+    /// A longer list is a failure; without it the engine's own limit holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_items: Option<u32>,
     /// Branches that may fail without the scatter failing.
     #[serde(default, skip_serializing_if = "Tolerance::is_none")]
     pub tolerated_failures: Tolerance,

@@ -4,6 +4,7 @@
 //! steps stand to each other, and `judge` does both. `canonical` is the text that a digest is made of. [`build::Graph`] is
 //! the document, compiled. [`tick::tick`] moves a run.
 
+pub mod again;
 mod asks;
 mod braces;
 pub mod build;
@@ -16,6 +17,7 @@ pub mod finding;
 pub mod judge;
 pub mod key;
 pub mod kinds;
+mod launched;
 mod moves;
 mod reach;
 pub mod read;

@@ -248,21 +248,28 @@ impl<'a, V: View> Moving<'a, V> {
         if let Ok(state) = self.run.state.next(&RunEvent::Started, self.now) {
             self.run.state = state;
         }
+        let mut reopened = Vec::new();
         for state in done {
-            if let Some(key) = Key::of_name(self.graph, &state.step) {
+            let Some(key) = Key::of_name(self.graph, &state.step) else {
+                continue;
+            };
+            if state.phase.is_terminal() {
                 let fresh = StepState {
                     phase: StepPhase::Held { since: self.now },
                     ..state.clone()
                 };
                 self.end(&key, fresh, state.phase.clone())?;
+            } else {
+                self.reopen(&key, state.clone())?;
+                reopened.push(key);
             }
         }
         self.settle()?;
         for root in self.graph.roots().to_vec() {
-            let key = Key::top(root);
-            if self.step_of(&key)?.is_none() {
-                self.reach(&key)?;
-            }
+            self.reach_if_new(&Key::top(root))?;
+        }
+        for scatter in reopened {
+            self.reach_branches(&scatter)?;
         }
         Ok(Taken::Yes)
     }

@@ -354,11 +354,15 @@ impl<V: View> Moving<'_, V> {
             let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
             return self.fail(key, state, &error);
         };
-        if total > limits::BRANCHES_MAX {
-            let text = format!(
-                "`items` has {total} items; a scatter takes at most {}",
-                limits::BRANCHES_MAX
-            );
+        let own_limit = match &graph.node(key.node).doc.kind {
+            StepKind::Scatter(scatter) => scatter.max_items.map(|most| most as usize),
+            _ => None,
+        };
+        let most = own_limit
+            .unwrap_or(limits::BRANCHES_MAX)
+            .min(limits::BRANCHES_MAX);
+        if total > most {
+            let text = format!("`items` has {total} items; a scatter takes at most {most}");
             return self.fail(key, state, &StepError::new("scatter.too_many", text).for_good());
         }
         if total == 0 {
@@ -371,6 +375,52 @@ impl<V: View> Moving<'_, V> {
         };
         self.wait(key, state, WaitsFor::Branches(branches))?;
         self.begin_branches(key)
+    }
+
+    pub(super) fn reach_if_new(&mut self, key: &Key) -> Result<(), V::Error> {
+        if self.step_of(key)?.is_some() {
+            return Ok(());
+        }
+        self.reach(key)
+    }
+
+    /// A scatter that was taken over waits for branches again: it is counted from the start.
+    pub(super) fn reopen(&mut self, key: &Key, mut state: StepState) -> Result<(), V::Error> {
+        let items = self.value(&ValueName::Items(state.step.clone()))?;
+        let total = items.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+        let total = u32::try_from(total).unwrap_or(u32::MAX);
+        let branches = Branches {
+            total,
+            begun: total,
+            ..Branches::default()
+        };
+        state.phase = StepPhase::Waiting {
+            since: self.now,
+            on: WaitsFor::Branches(branches),
+        };
+        self.put(key, state)
+    }
+
+    /// The branches of a scatter of which nothing was taken over.
+    pub(super) fn reach_branches(&mut self, key: &Key) -> Result<(), V::Error> {
+        let graph = self.graph;
+        let Some(scatter) = graph.node(key.node).as_scatter() else {
+            return Ok(());
+        };
+        let state = self.step_of(key)?;
+        let Some(StepPhase::Waiting {
+            on: WaitsFor::Branches(branches),
+            ..
+        }) = state.map(|state| state.phase)
+        else {
+            return Ok(());
+        };
+        for branch in 0..branches.total {
+            for root in &scatter.roots {
+                self.reach_if_new(&key.inside(*root, branch))?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins as many branches as may be open.

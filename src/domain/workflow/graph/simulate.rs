@@ -179,20 +179,29 @@ impl Stage<'_> {
     fn apply(&mut self, changes: Changes) {
         self.run = changes.run;
         self.values.extend(changes.values);
-        for (_, step) in changes.steps {
+        // One tick ends many steps; its history has their order.
+        let mut order = BTreeMap::new();
+        for (place, transition) in changes.history.into_iter().enumerate() {
+            order.extend(transition.step.map(|step| (step, place)));
+        }
+        let mut steps = changes.steps;
+        steps.sort_by_key(|(_, step)| order.get(&step.step).copied());
+        for (_, step) in steps {
             let name = step.step.clone();
             match &step.phase {
                 StepPhase::Ready { .. } | StepPhase::Queued { .. } => self.wanted.push_back(name),
                 StepPhase::Waiting { on, .. } => match on {
                     WaitsFor::Timer { due } | WaitsFor::Poke { due } => {
-                        drop(self.timers.insert((*due, name)))
+                        self.timers.insert((*due, name));
                     }
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
                         self.wanted.push_back(name)
                     }
                     WaitsFor::Branches(_) => {}
                 },
-                StepPhase::Retrying { due, .. } => drop(self.timers.insert((*due, name))),
+                StepPhase::Retrying { due, .. } => {
+                    self.timers.insert((*due, name));
+                }
                 StepPhase::Running { .. } | StepPhase::Held { .. } => {}
                 StepPhase::Succeeded { .. }
                 | StepPhase::Failed { .. }
@@ -372,7 +381,8 @@ mod tests {
         has("ask skipped null");
         has("ping failed null");
         has("text succeeded {\"a\":\"x A y run_00000000000000000000000000\"}");
-        assert_eq!(found.state, "failed", "a sensor was assumed to fail");
+        let bad = run(&everything(), input.clone(), &outputs, &["hold"]);
+        assert_eq!(bad.state, "failed", "the step that fails the run is reached");
         let good = run(&everything(), input, &outputs, &[]);
         assert_eq!(
             (good.state, good.reason.clone()),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::again;
 use super::build::Graph;
 use super::key::ValueName;
 use super::tick::{AttemptEnd, Changes, Fact, StepError, Taken, View, tick};
@@ -410,4 +411,62 @@ fn an_expression_that_fails_fails_its_step() {
         json!({}),
     );
     assert_eq!((world.word("a"), world.run.state.word()), ("failed", "failed"));
+}
+
+/// W7 of the field's cases, in small: only what failed is done again.
+#[test]
+fn w7_a_failed_branch_alone_is_tried_again() {
+    let mut first = World::begun(fan(json!({})), json!({"list": [0, 1, 2]}));
+    first.broken("one#1");
+    first.done("one#0", json!(0));
+    first.done("one#2", json!(2));
+    assert_eq!(first.run.state.word(), "failed");
+    let steps: Vec<StepState> = first.steps.values().cloned().collect();
+    let done = again::taken_over(&first.graph, &steps, None, Millis(9_000)).unwrap();
+    let mut second = World::new(fan(json!({})), json!({"list": [0, 1, 2]}));
+    second.values.extend(first.values.clone());
+    second
+        .values
+        .remove(&ValueName::Error(StepRef::new("one#1").unwrap()));
+    let changes = second.tell(&[Fact::BegunWith(done)]);
+    assert_eq!(changes.dispatch.len(), 1);
+    second.done("one#1", json!(1));
+    assert_eq!(second.run.state.word(), "succeeded");
+    assert_eq!(second.result(), json!({"results": [0, 1, 2], "failed": []}));
+}
+
+#[test]
+fn a_run_is_tried_again_from_a_step_on() {
+    let document = || {
+        json!({"family_slug": "w", "steps": [task("a"), task("b"), task("c"), task("d")],
+          "edges": [edge("a", "b"), edge("b", "c"), edge("a", "d")]})
+    };
+    let mut first = World::begun(document(), json!({}));
+    for step in ["a", "b", "d", "c"] {
+        first.done(step, json!(step));
+    }
+    let steps: Vec<StepState> = first.steps.values().cloned().collect();
+    let from = |name: &str| {
+        again::taken_over(
+            &first.graph,
+            &steps,
+            Some(&StepRef::new(name).unwrap()),
+            Millis(9_000),
+        )
+    };
+    let done = from("b").unwrap();
+    let names: Vec<&str> = done.iter().map(|step| step.step.as_str()).collect();
+    assert_eq!(names, ["a", "d"]);
+    assert!(from("nope").is_err());
+    assert_eq!(
+        again::taken_over(&first.graph, &steps, None, Millis(9_000)),
+        Err(again::NotAgain::NothingFailed)
+    );
+    let mut second = World::new(document(), json!({}));
+    second.values.extend(first.values.clone());
+    second.tell(&[Fact::BegunWith(done)]);
+    assert_eq!((second.word("b"), second.word("d")), ("ready", "succeeded"));
+    second.done("b", json!(1));
+    second.done("c", json!(1));
+    assert_eq!(second.run.state.word(), "succeeded");
 }

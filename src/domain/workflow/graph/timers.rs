@@ -22,6 +22,23 @@ pub(super) fn patience(node: &Node) -> Option<Span> {
     None
 }
 
+/// Until when a step that is ready or queued may wait for a start of its attempt. In a queue its entry keeps the limit of
+/// the slot pool; while it is not let in, that limit counts from the first refusal, which is when it became ready.
+pub(super) fn queue_limit(state: &StepState, node: &Node) -> Option<Millis> {
+    let graph = state.graph.as_ref()?;
+    let since = graph.queued_since.unwrap_or(graph.reached_at);
+    let refused = graph
+        .refused
+        .as_ref()
+        .filter(|_| matches!(state.phase, StepPhase::Ready { .. }));
+    let patience = refused.and(node.doc.slots.as_ref());
+    let of_slots = patience.map(|demand| since.plus(demand.queue_timeout_ms));
+    [after(since, node.doc.timeouts.queue), of_slots]
+        .into_iter()
+        .flatten()
+        .min()
+}
+
 /// Sets the timer of a graph's step by its phase: the earliest of its limits.
 pub(super) fn set(state: &mut StepState, node: &Node) {
     let timer = due(state, node);
@@ -42,10 +59,7 @@ fn due(state: &StepState, node: &Node) -> Option<Millis> {
             WaitsFor::Child { .. } | WaitsFor::Branches(_) => None,
         },
         StepPhase::Retrying { due, .. } => Some(*due),
-        StepPhase::Ready { .. } | StepPhase::Queued { .. } => {
-            let since = graph.queued_since.unwrap_or(graph.reached_at);
-            after(since, node.doc.timeouts.queue)
-        }
+        StepPhase::Ready { .. } | StepPhase::Queued { .. } => queue_limit(state, node),
         StepPhase::Running { started_at, .. } => graph.attempt_ms.map(|limit| started_at.plus(limit)),
         StepPhase::Held { .. }
         | StepPhase::Succeeded { .. }

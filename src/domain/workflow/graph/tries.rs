@@ -14,7 +14,6 @@ use super::tick::{StepError, Taken, View};
 use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::words::ids;
 use crate::words::names::StepRef;
-use crate::words::time::Millis;
 
 impl RetryDoc {
     /// The wait before an attempt of this number (2 is the first retry): `initial * coefficient^(number - 2)`, at most
@@ -154,12 +153,16 @@ impl<V: View> Moving<'_, V> {
         } else if matches!(state.phase, StepPhase::Retrying { due, .. } if due <= now) && !self.is_held() {
             self.make_ready(&key, state)?;
         } else if matches!(state.phase, StepPhase::Ready { .. } | StepPhase::Queued { .. })
-            && self.is_over(&state)
+            && super::timers::queue_limit(&state, self.graph.node(key.node)).is_some_and(|at| at <= now)
         {
             let why = graph
                 .refused
                 .unwrap_or_else(|| "it did not start in time".to_owned());
             self.time_out(&key, state, &StepError::new("timeout.queue", why))?;
+        } else if matches!(state.phase, StepPhase::Ready { .. }) && graph.refused.is_some() {
+            // It asks again; its place in time and its attempt stay.
+            self.dispatch.push((state.step.clone(), key.node));
+            self.put(&key, state)?;
         } else if matches!(state.phase, StepPhase::Running { started_at, .. }
             if graph.attempt_ms.is_some_and(|limit| started_at.plus(limit) <= now))
         {
@@ -211,11 +214,6 @@ impl<V: View> Moving<'_, V> {
             (StepPhase::Waiting { since, .. }, Some(patience)) => since.plus(patience.0) <= self.now,
             _ => false,
         }
-    }
-
-    fn is_over(&self, state: &StepState) -> bool {
-        let timer: Option<Millis> = state.graph.as_ref().and_then(|graph| graph.timer);
-        timer.is_some_and(|timer| timer <= self.now)
     }
 
     /// A limit has passed: what runs is ended, what waits in a slot pool is taken back.

@@ -121,14 +121,14 @@ impl Look<'_> {
 
     fn slots(&self, step: &StepDoc, at: &str, findings: &mut Vec<Finding>) {
         let Some(demand) = &step.slots else { return };
-        let pool = &demand.slot_pool;
-        match self.world.slot_pools.get(pool) {
+        let wanted = &demand.slot_pool;
+        match self.world.slot_pools.get(wanted) {
             None => {
                 let known = self.world.slot_pools.keys().map(AsRef::as_ref);
-                let message = match nearest(pool.as_str(), known) {
-                    Some(near) => format!("there is no slot pool '{pool}'; did you mean '{near}'?"),
+                let message = match nearest(wanted.as_str(), known) {
+                    Some(near) => format!("there is no slot pool '{wanted}'; did you mean '{near}'?"),
                     None => {
-                        format!("there is no slot pool '{pool}'; the configuration has them under `pools`")
+                        format!("there is no slot pool '{wanted}'; the configuration has them under `pools`")
                     }
                 };
                 findings.push(Finding::new(
@@ -139,7 +139,7 @@ impl Look<'_> {
             }
             Some(slots) if demand.slots > *slots => {
                 let message = format!(
-                    "asks for {} slots, and slot pool '{pool}' has {slots}",
+                    "asks for {} slots, and slot pool '{wanted}' has {slots}",
                     demand.slots
                 );
                 findings.push(Finding::new(

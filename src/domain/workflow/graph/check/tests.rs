@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Family, Version, World, places};
+use super::{Family, Version, World, check_input, places};
+use crate::domain::workflow::graph::build::Graph;
 use crate::domain::workflow::graph::judge::judge;
 use crate::domain::workflow::graph::read::read;
 use crate::domain::workflow::graph::read::tests::{everything, hello};
@@ -380,6 +381,30 @@ fn places_list_every_expression_of_a_document() {
 }
 
 #[test]
+fn schemas_are_checked_and_so_are_inputs() {
+    let mut document = hello();
+    document["input_schema"] =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    assert_eq!(said(&document), "");
+    let good = read(&document).good().unwrap();
+    assert_eq!(check_input(&good, &json!({"n": 1})), []);
+    let wrong = check_input(&good, &json!({"n": "x"}));
+    assert_eq!(
+        (wrong.len(), wrong[0].pointer.as_str(), wrong[0].code),
+        (1, "/n", "schema")
+    );
+    document["input_schema"]["properties"]["n"]["type"] = json!("whole");
+    assert!(
+        said(&document).starts_with("/input_schema/properties/n/type workflow.schema"),
+        "{}",
+        said(&document)
+    );
+    let mut held = everything();
+    held["steps"][7]["args"]["schema"] = json!({"$ref": "https://example.org/x"});
+    assert!(said(&held).starts_with("/steps/7/args/schema"), "{}", said(&held));
+}
+
+#[test]
 fn too_many_steps_or_bytes_are_refused() {
     let steps = |count: usize| {
         (0..count)
@@ -479,6 +504,9 @@ proptest! {
             prop_assert!(!finding.message.is_empty() && finding.code.contains('.'), "{:?}", finding);
         }
         if let Some(good) = judged.document {
+            // What is good for the judge is good for the engine.
+            let built = Graph::build(good.clone());
+            prop_assert!(built.is_ok(), "{:?}", built.err());
             let exported = serde_json::to_value(&good).unwrap();
             let again = judge(&exported, &world());
             prop_assert_eq!(again.document, Some(good), "{:?}", again.findings);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::levels::Map;
 use super::partners::Look;
 use super::world::World;
-use super::{expressions, order};
+use super::{expressions, order, schemas};
 use crate::domain::workflow::graph::document::Document;
 use crate::domain::workflow::graph::finding::Finding;
 
@@ -23,5 +23,6 @@ pub fn check(document: &Document, world: &World, doubtful: &BTreeSet<String>) ->
     };
     look.check(&mut findings);
     expressions::check(document, &map, doubtful, &mut findings);
+    schemas::check(document, &map, &mut findings);
     findings
 }

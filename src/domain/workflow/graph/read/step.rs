@@ -68,6 +68,9 @@ const JOINS: [(&str, Join); 4] = [
 
 const ON_ERROR: [(&str, OnError); 2] = [("fail", OnError::Fail), ("continue", OnError::Continue)];
 
+/// Before the second attempt, unless something else is said.
+const INITIAL_INTERVAL: Span = Span(1_000);
+
 /// What steps have unless they say otherwise.
 #[derive(Debug, Default)]
 pub(super) struct Defaults {
@@ -80,7 +83,7 @@ impl Defaults {
         let Some(fields) = spot.object(&["retry", "timeouts"], &[], out) else {
             return Defaults::default();
         };
-        Defaults {
+        let found = Defaults {
             retry: fields
                 .get("retry")
                 .map(|spot| RetryFields::read(&spot, out))
@@ -89,7 +92,12 @@ impl Defaults {
                 .get("timeouts")
                 .map(|spot| timeouts(&spot, out))
                 .unwrap_or_default(),
+        };
+        if let Some(spot) = fields.get("retry") {
+            let initial = found.retry.initial_interval.unwrap_or(INITIAL_INTERVAL);
+            refuse_shorter(initial, found.retry.max_interval, &spot.at, out);
         }
+        found
     }
 }
 
@@ -143,12 +151,12 @@ impl RetryFields {
         let initial = self
             .initial_interval
             .or(defaults.initial_interval)
-            .unwrap_or(Span(1_000));
+            .unwrap_or(INITIAL_INTERVAL);
         let usual_max = Span(initial.0.saturating_mul(100).min(Span::LONGEST.0));
         let given_max = self.max_interval.or(defaults.max_interval);
-        if let Some(max) = given_max.filter(|max| *max < initial) {
-            let message = format!("`max_interval` ({max}) is shorter than `initial_interval` ({initial})");
-            out.say(at, "workflow.conflict", message);
+        // What the defaults say alone is told there.
+        if self.initial_interval.is_some() || self.max_interval.is_some() {
+            refuse_shorter(initial, given_max, at, out);
         }
         RetryDoc {
             max_attempts: self.max_attempts.or(defaults.max_attempts).unwrap_or(of_type),
@@ -162,6 +170,13 @@ impl RetryFields {
                 .unwrap_or_default(),
             retry_if: self.retry_if.or_else(|| defaults.retry_if.clone()),
         }
+    }
+}
+
+fn refuse_shorter(initial: Span, max: Option<Span>, at: &str, out: &mut Out) {
+    if let Some(max) = max.filter(|max| *max < initial) {
+        let message = format!("`max_interval` ({max}) is shorter than `initial_interval` ({initial})");
+        out.say(at, "workflow.conflict", message);
     }
 }
 
@@ -302,11 +317,11 @@ fn timeouts_over(own: TimeoutsDoc, defaults: TimeoutsDoc) -> TimeoutsDoc {
 fn slots(spot: &Spot<'_>, out: &mut Out) -> Option<SlotDemand> {
     const KEYS: [&str; 5] = ["pool", "slots", "priority", "queue_timeout", "queue_timeout_ms"];
     let fields = spot.object(&KEYS, &[], out)?;
-    let pool = fields.need("pool", out)?;
-    let name = pool.text(out)?;
+    let named = fields.need("pool", out)?;
+    let name = named.text(out)?;
     let slot_pool = SlotPoolName::new(name);
     if let Err(error) = &slot_pool {
-        out.say(&pool.at, "workflow.bad_value", error.to_string());
+        out.say(&named.at, "workflow.bad_value", error.to_string());
     }
     Some(SlotDemand {
         slot_pool: slot_pool.ok()?,

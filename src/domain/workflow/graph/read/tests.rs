@@ -225,7 +225,7 @@ fn each_rule_of_the_top_has_its_sentence() {
     check(
         "/defaults/retry/max_interval",
         json!("1ms"),
-        "/steps/1/args/body/steps/0/retry workflow.conflict `max_interval` (1ms) is shorter than `initial_interval` (500ms)",
+        "/defaults/retry workflow.conflict `max_interval` (1ms) is shorter than `initial_interval` (500ms)",
     );
     for odd in [json!([]), json!("x"), Value::Null] {
         assert_eq!(said(&odd).len(), 1, "{odd}");
@@ -308,6 +308,10 @@ fn each_rule_of_a_step_has_its_sentence() {
         json!("ok"),
         "/steps/1/args/body/steps/0/args/expect workflow.bad_value `ok` is no status; write 200 or \"2xx\"",
     );
+}
+
+#[test]
+fn each_rule_of_arguments_has_its_sentence() {
     check(
         "/steps/2/args/mode",
         json!("map"),

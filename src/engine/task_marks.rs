@@ -1,0 +1,88 @@
+//! What the command of a graph's step is told about its place: the graph, the step, and in a branch the item it is for.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::changes::fold;
+use super::core::Engine;
+use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::graph::document::StepDoc;
+use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::kinds::StepKind;
+use crate::domain::workflow::run::Run;
+use crate::words::limits;
+use crate::words::names::StepRef;
+
+/// The variables; nothing for a job. The error is a sentence for people.
+pub(super) async fn marks(
+    engine: &Engine,
+    definition: &Definition,
+    run: &Run,
+    step: &StepRef,
+) -> Result<Vec<(String, String)>, String> {
+    let Some(document) = &definition.graph else {
+        return Ok(Vec::new());
+    };
+    let mut marks = vec![
+        ("DUCTOR_DAG".to_owned(), run.definition.to_string()),
+        ("DUCTOR_TASK".to_owned(), step.to_string()),
+    ];
+    let place = step.split_instance();
+    let Some((name, path)) = place.filter(|(_, path)| !path.is_empty()) else {
+        return Ok(marks);
+    };
+    let (Some(scatter), Some((branch, outer))) = (around(&document.steps, &name, None), path.split_last())
+    else {
+        return Ok(marks);
+    };
+    let items = ValueName::Items(scatter.instance(outer));
+    let item = item_of(engine, run, items, *branch).await?;
+    let text = match &item {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            item.to_string()
+        }
+    };
+    if text.len() > limits::ITEM_VARIABLE_BYTES_MAX {
+        let most = limits::ITEM_VARIABLE_BYTES_MAX / 1024;
+        return Err(format!(
+            "item {branch} is longer than the {most} KiB that DUCTOR_ITEM holds"
+        ));
+    }
+    if text.contains('\0') {
+        return Err(format!(
+            "item {branch} has a NUL character, which no variable can hold"
+        ));
+    }
+    marks.push(("DUCTOR_INDEX".to_owned(), branch.to_string()));
+    marks.push(("DUCTOR_ITEM".to_owned(), text));
+    Ok(marks)
+}
+
+async fn item_of(engine: &Engine, run: &Run, name: ValueName, branch: u32) -> Result<Value, String> {
+    let (blobs, id) = (engine.store.blobs(), run.id);
+    let items = engine
+        .read(move |tx| fold::value_of(tx, &blobs, id, &name))
+        .await
+        .map_err(|error| format!("its item cannot be read: {error}"))?;
+    let item = |items: Arc<Value>| items.get(branch as usize).cloned();
+    items
+        .and_then(item)
+        .ok_or_else(|| format!("there is no item {branch}"))
+}
+
+/// The scatter in whose body the step is.
+fn around(steps: &[StepDoc], wanted: &StepRef, scatter: Option<&StepRef>) -> Option<StepRef> {
+    for step in steps {
+        if step.name == *wanted {
+            return scatter.cloned();
+        }
+        if let StepKind::Scatter(inner) = &step.kind
+            && let Some(found) = around(&inner.body.steps, wanted, Some(&step.name))
+        {
+            return Some(found);
+        }
+    }
+    None
+}
