@@ -37,9 +37,6 @@ mod rig;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
-<<<<<<< HEAD
 pub mod silence;
-=======
 mod task_marks;
->>>>>>> w-http
 pub mod warm;

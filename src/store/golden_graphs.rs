@@ -3,6 +3,7 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
@@ -229,6 +230,14 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     ));
     out.push(sample(
         "any",
+        &UnseenRow {
+            seq: 300,
+            run: RunId([1; 16]),
+            step: step_ref("s"),
+        },
+    ));
+    out.push(sample(
+        "any",
         &TaskRow {
             run: RunId([1; 16]),
             step: step_ref("s"),
@@ -262,6 +271,7 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
     drop(codec::decode::<TaskClaim>(bytes));
+    drop(codec::decode::<UnseenRow>(bytes));
 }
 
 /// A run and a step of version 1 are read as the same without a part of a graph.

@@ -144,24 +144,17 @@ tables! {
     54 WORKFLOW_DRAFTS "workflow_drafts" (TenantId, JobName) => WorkflowDraft;
     /// What was posted of each of their versions; `definitions` has what it means.
     55 WORKFLOW_VERSIONS "workflow_versions" (TenantId, JobName, u32) => WorkflowVersion;
-<<<<<<< HEAD
-    /// Claims of remote workers, by fence.
-    56 TASK_CLAIMS "task_claims" (TenantId, u64) => TaskClaim;
-=======
     /// Closed entries of graphs' steps that their coordinator has not looked at; they count as if they waited.
     56 SLOT_UNSEEN "slot_unseen" (TenantId, SlotPoolName, EntryId) => UnseenRow;
->>>>>>> w-http
+    /// Claims of remote workers, by fence.
+    57 TASK_CLAIMS "task_claims" (TenantId, u64) => TaskClaim;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-<<<<<<< HEAD
         assert_eq!(super::TASK_CLAIMS.index, super::NAMES.len() - 1);
-=======
-        assert_eq!(super::SLOT_UNSEEN.index, super::NAMES.len() - 1);
->>>>>>> w-http
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
