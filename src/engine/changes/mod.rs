@@ -22,6 +22,7 @@ pub mod nodes;
 pub mod outdated;
 pub mod pause;
 pub mod publish;
+pub mod ready;
 pub mod remember;
 pub mod renew;
 pub mod report;

@@ -99,9 +99,16 @@ impl ClaimedTask {
 }
 
 /// The rows of a queue.
-struct QueueLines<'r, R: Rows> {
+pub(super) struct QueueLines<'r, R: Rows> {
     rows: &'r mut R,
     queue: &'r str,
+}
+
+impl<'r, R: Rows> QueueLines<'r, R> {
+    /// Of this queue.
+    pub(super) fn of(rows: &'r mut R, queue: &'r str) -> QueueLines<'r, R> {
+        QueueLines { rows, queue }
+    }
 }
 
 impl<R: Rows> Lines for QueueLines<'_, R> {
@@ -133,10 +140,7 @@ pub fn claim(tx: &mut Tx<'_>, pass: &TaskPass) -> Result<Vec<ClaimedTask>, Abort
     let mut broken = BTreeSet::new();
     let mut bytes = 0;
     while claimed.len() < pass.max && bytes < limits::TASK_INPUTS_BYTES_MAX {
-        let mut lines = QueueLines {
-            rows: tx,
-            queue: &pass.queue,
-        };
+        let mut lines = QueueLines::of(tx, &pass.queue);
         let Some((tier, share)) = fair::choose(&mut cursor, &mut lines, &broken)? else {
             break;
         };
