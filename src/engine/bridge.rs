@@ -124,6 +124,11 @@ pub struct WaitingWorkers {
 }
 
 impl WaitingWorkers {
+    /// True when nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).1.is_empty()
+    }
+
     fn add(&self, poll: &Poll) -> (u64, oneshot::Receiver<Vec<ClaimedTask>>) {
         let (reply, told) = oneshot::channel();
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);

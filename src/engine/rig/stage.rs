@@ -95,6 +95,11 @@ impl Rig {
         }
     }
 
+    /// The first daemon dies.
+    pub(super) fn die_first(&mut self) {
+        self.first.die();
+    }
+
     /// Another daemon of that name with the first one's configuration.
     pub(super) fn daemon(&self, node: &str) -> Daemon {
         self.daemon_at(node, place())
