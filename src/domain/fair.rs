@@ -40,13 +40,14 @@ pub fn choose<L: Lines>(
     for (place, tier) in TIERS.into_iter().enumerate() {
         heads[place] = head(lines, tier, cursor.after[place].as_deref(), except)?;
     }
-    let round: i64 = (0..3)
-        .filter(|place| heads[*place].is_some())
-        .map(|place| WEIGHTS[place])
+    let weights = heads.iter().zip(WEIGHTS);
+    let round: i64 = weights
+        .filter(|(head, _)| head.is_some())
+        .map(|(_, weight)| weight)
         .sum();
     let mut best: Option<usize> = None;
-    for place in 0..3 {
-        if heads[place].is_none() {
+    for (place, head) in heads.iter().enumerate() {
+        if head.is_none() {
             cursor.owed[place] = 0;
             continue;
         }
@@ -187,6 +188,9 @@ mod tests {
             assert_eq!(chosen, Ok(Some((Tier::Default, "b".to_owned()))));
         }
         assert_eq!(choose(&mut cursor, &mut stock, &both), Ok(None));
-        assert_eq!(choose(&mut Cursor::default(), &mut Stock::default(), &both), Ok(None));
+        assert_eq!(
+            choose(&mut Cursor::default(), &mut Stock::default(), &both),
+            Ok(None)
+        );
     }
 }

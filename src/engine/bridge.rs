@@ -126,7 +126,11 @@ pub struct WaitingWorkers {
 impl WaitingWorkers {
     /// True when nobody waits.
     pub fn is_empty(&self) -> bool {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).1.is_empty()
+        self.inner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .1
+            .is_empty()
     }
 
     fn add(&self, poll: &Poll) -> (u64, oneshot::Receiver<Vec<ClaimedTask>>) {
@@ -171,11 +175,13 @@ impl WaitingWorkers {
 
 /// The queues in which a tick puts tasks.
 pub fn queues_of(graph: &Graph, changes: &Changes) -> BTreeSet<String> {
-    let queue = |node: usize| match &graph.node(node).doc.kind {
-        StepKind::Task(task) => Some(task.queue.clone()),
-        _ => None,
-    };
-    { changes.dispatch.iter() }.filter_map(|(_, node)| queue(*node)).collect()
+    let mut queues = BTreeSet::new();
+    for (_, node) in &changes.dispatch {
+        if let StepKind::Task(task) = &graph.node(*node).doc.kind {
+            queues.insert(task.queue.clone());
+        }
+    }
+    queues
 }
 
 /// Workers that wait, and the change that makes their tasks ready.
@@ -260,7 +266,9 @@ pub async fn poll(engine: &Engine, poll: &Poll) -> Result<Vec<Offer>, BridgeErro
         let waits = engine.read(move |tx| tasks::is_waiting(tx, &queue)).await?;
         if waits && !engine.is_stopping() {
             let pass = poll.pass(engine);
-            let claimed = engine.store.change("claim tasks", move |tx| tasks::claim(tx, &pass));
+            let claimed = engine
+                .store
+                .change("claim tasks", move |tx| tasks::claim(tx, &pass));
             let claimed = claimed.await?;
             if !claimed.is_empty() {
                 return offers(engine, claimed).await;
@@ -274,7 +282,8 @@ pub async fn poll(engine: &Engine, poll: &Poll) -> Result<Vec<Offer>, BridgeErro
             answered = &mut told => {
                 match answered {
                     Ok(claimed) => return offers(engine, claimed).await,
-                    Err(_) => false,
+                    // The change that was to fill it has failed.
+                    Err(_) => continue,
                 }
             }
             () = &mut moved => false,
@@ -319,7 +328,12 @@ async fn offers(engine: &Engine, tasks: Vec<ClaimedTask>) -> Result<Vec<Offer>, 
     let key = engine.read(tasks::known_key).await?;
     let key = match key {
         Some(key) => key,
-        None => engine.store.change("task key", |tx| Ok(tasks::signing_key(tx)?)).await?,
+        None => {
+            engine
+                .store
+                .change("task key", |tx| Ok(tasks::signing_key(tx)?))
+                .await?
+        }
     };
     let (for_read, tasks) = (engine.clone(), unclaimed.tasks.clone());
     let offers = engine.read(move |tx| {
@@ -334,26 +348,25 @@ async fn offers(engine: &Engine, tasks: Vec<ClaimedTask>) -> Result<Vec<Offer>, 
 fn offer(tx: &mut ReadTx, engine: &Engine, key: [u64; 2], task: &ClaimedTask) -> Result<Offer, StoreError> {
     let holder = task.holder();
     let (run, step) = (task.run.id, &task.step.step);
-    let blobs = engine.store.blobs();
-    let read = |payload| {
-        let text = blobs.read(payload);
-        text.map_err(|error| StoreError::Unreadable {
-            table: "values",
-            key: format!("{run} taskin {step}"),
-            cause: error.to_string(),
-        })
-    };
     let input = match &task.input {
-        Some(payload) => read(payload)?,
         None => JsonText::of(&Value::Null).expect("null is JSON"),
+        Some(payload) => {
+            let text = engine.store.blobs().read(payload);
+            text.map_err(|error| StoreError::Unreadable {
+                table: "values",
+                key: format!("{run} taskin {step}"),
+                cause: error.to_string(),
+            })?
+        }
     };
     let graph = engine.graphs.get(tx, &task.run.definition, task.run.version)?;
     let name = graph.and_then(|graph| {
         let (name, _) = step.split_instance()?;
-        match &graph.node(graph.find(&name)?).doc.kind {
-            StepKind::Task(doc) => Some(doc.task.clone()),
-            _ => None,
+        let kind = &graph.node(graph.find(&name)?).doc.kind;
+        if let StepKind::Task(doc) = kind {
+            return Some(doc.task.clone());
         }
+        None
     });
     let limit = task.step.graph.as_ref().and_then(|graph| graph.attempt_ms);
     Ok(Offer {
@@ -389,7 +402,9 @@ pub async fn heartbeat(engine: &Engine, token: &str) -> Result<Option<Heard>, Br
     };
     let (holder, number, clock) = (token.holder, token.number, engine.place.clock.clone());
     let (for_read, now) = (holder.clone(), engine.now());
-    let found = engine.read(move |tx| tasks::standing(tx, &for_read, number)).await?;
+    let found = engine
+        .read(move |tx| tasks::standing(tx, &for_read, number))
+        .await?;
     let (said, to_write) = tasks::heard(&found, &clock, now);
     if !to_write {
         return Ok(Some(said));
@@ -436,7 +451,14 @@ pub async fn say(
         };
         let (reply, told) = oneshot::channel();
         let cancelled = live.ending.is_some();
-        let letter = letter(engine, &token.holder, (&live.claim, &claim), end, cancelled, reply);
+        let letter = letter(
+            engine,
+            &token.holder,
+            (&live.claim, &*claim),
+            end,
+            cancelled,
+            reply,
+        );
         letters.push((token.holder.run, letter));
         waiting.push((said.len(), told));
         said.push(Said::Unclear);
@@ -483,7 +505,11 @@ fn letter(
             let why = format!("worker {} ended it on request: {}", task.worker, error.message);
             (Outcome::Cancelled, Some(why.clone()), AttemptEnd::Cancelled(why))
         }
-        TaskEnd::Failed(error) => (Outcome::Failed, Some(error.message.clone()), AttemptEnd::Failed(error)),
+        TaskEnd::Failed(error) => (
+            Outcome::Failed,
+            Some(error.message.clone()),
+            AttemptEnd::Failed(error),
+        ),
     };
     engine.metrics.count_attempt("task", outcome.word());
     let attempt = Attempt {

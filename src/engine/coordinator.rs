@@ -2,7 +2,6 @@
 //! the tick on a thread that may block, and hands the writer one change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::bridge;
@@ -241,8 +240,10 @@ async fn step(engine: &Engine, bundles: Vec<Bundle>, pass: Option<TaskPass>) -> 
             }
         }
     }
-    let (places, answers): (Vec<usize>, Vec<Vec<Taken>>) =
-        folded.iter().map(|each| (each.place, each.answers.clone())).unzip();
+    let (places, answers): (Vec<usize>, Vec<Vec<Taken>>) = folded
+        .iter()
+        .map(|each| (each.place, each.answers.clone()))
+        .unzip();
     let all: Vec<Moved> = folded.into_iter().map(|each| each.moved).collect();
     let (mut claimed, mut asked) = (Vec::new(), false);
     if !all.is_empty() || pass.is_some() {
@@ -319,9 +320,8 @@ async fn fold_all(engine: &Engine, bundles: Vec<Bundle>) -> (Vec<OneFound>, Vec<
                 rules: rules_of(&for_read),
             };
             let each = posted.iter();
-            let each = each.map(|(run, posted)| {
-                fold::fold(tx, &desk, *run, posted).map_err(|error| error.to_string())
-            });
+            let each = each
+                .map(|(run, posted)| fold::fold(tx, &desk, *run, posted).map_err(|error| error.to_string()));
             Ok(each.collect::<Vec<_>>())
         })
         .await;
@@ -402,15 +402,18 @@ async fn write(
     };
     let meeting = bridge::Meeting::of(engine, &echo.queues);
     let book = engine.book();
-    let all = Arc::new(all);
-    let (for_change, passes) = (Arc::clone(&all), meeting.passes());
+    let passes = meeting.passes();
     let changed = engine.store.change("tick", move |tx| {
-        let mut applied = Vec::with_capacity(for_change.len());
-        for moved in for_change.iter() {
+        let mut applied = Vec::with_capacity(all.len());
+        for moved in &all {
             applied.push(graph::apply(tx, &book, moved)?);
         }
         let moves = applied.iter().any(|applied| *applied != Applied::Moved);
-        let passed = if moves { quick.claim(tx)? } else { Passed::default() };
+        let passed = if moves {
+            quick.claim(tx)?
+        } else {
+            Passed::default()
+        };
         let claimed = match &pass {
             Some(pass) => tasks::claim(tx, pass)?,
             None => Vec::new(),

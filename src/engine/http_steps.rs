@@ -82,7 +82,9 @@ impl HttpSteps {
             shelf: engine.graphs.clone(),
             turns: engine.turns.clone(),
         };
-        let claimed = engine.store.change("claim requests", move |tx| tasks::claim(tx, &pass));
+        let claimed = engine
+            .store
+            .change("claim requests", move |tx| tasks::claim(tx, &pass));
         let claimed = claimed.await.map_err(|error| error.to_string())?;
         let count = claimed.len();
         for task in claimed {
@@ -174,7 +176,9 @@ impl Errand {
                 Ok(output) => AttemptEnd::Succeeded(Some(Arc::new(output))),
                 Err(error) => AttemptEnd::Failed(StepError::new("http.broken", error.to_string())),
             },
-            Err(failure) if wanted.is_sensor && failure.code.starts_with("http.status_") => AttemptEnd::NotMet,
+            Err(failure) if wanted.is_sensor && failure.code.starts_with("http.status_") => {
+                AttemptEnd::NotMet
+            }
             Err(failure) => AttemptEnd::Failed(error_of(failure, wanted.is_limited)),
         })
     }

@@ -28,8 +28,17 @@ pub(super) const HEAD: &str = "/api/bridge/";
 /// The fields of a poll.
 pub(super) const POLL: [Param; 4] = [
     Param::query("queue", Kind::Text, "The queue.").needed(),
-    Param::query("worker", Kind::Text, "What the worker calls itself; it is shown to people.").needed(),
-    Param::query("max", Kind::Integer, "So many tasks at most, 1 to 256; 1 unless given."),
+    Param::query(
+        "worker",
+        Kind::Text,
+        "What the worker calls itself; it is shown to people.",
+    )
+    .needed(),
+    Param::query(
+        "max",
+        Kind::Integer,
+        "So many tasks at most, 1 to 256; 1 unless given.",
+    ),
     Param::query(
         "wait_ms",
         Kind::Integer,
@@ -216,7 +225,12 @@ fn whole(
 fn poll_of(app: &App, fields: &Map<String, Value>, at: &str, faults: &mut Vec<FieldFault>) -> Poll {
     let queue = name(fields, at, "queue", faults);
     let worker = name(fields, at, "worker", faults);
-    let max = whole(fields, (at, "max"), (1, limits::TASKS_PER_POLL_MAX as u64), faults);
+    let max = whole(
+        fields,
+        (at, "max"),
+        (1, limits::TASKS_PER_POLL_MAX as u64),
+        faults,
+    );
     let wait = whole(fields, (at, "wait_ms"), (0, limits::POLL_WAIT_MS_MAX), faults);
     // The answer must be out before the request is over.
     let limit = app.config().server.request_timeout_ms;
@@ -364,7 +378,10 @@ fn error_of(fields: &Map<String, Value>, at: &str, faults: &mut Vec<FieldFault>)
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let code = given("code").and_then(Value::as_str).unwrap_or_default();
     if !(1..=64).contains(&code.len()) || !code.bytes().all(letter) {
-        fault("code", "must be a text of 1 to 64 letters, digits, `.`, `_` and `-`");
+        fault(
+            "code",
+            "must be a text of 1 to 64 letters, digits, `.`, `_` and `-`",
+        );
     }
     let message = match given("message") {
         None => code.to_owned(),
@@ -398,9 +415,10 @@ fn error_of(fields: &Map<String, Value>, at: &str, faults: &mut Vec<FieldFault>)
 }
 
 fn patience_of(value: &Value) -> Option<u64> {
-    let ms = match value {
-        Value::String(text) => text.parse::<Span>().ok()?.0,
-        other => other.as_u64()?.checked_mul(1_000)?,
+    let ms = if let Value::String(text) = value {
+        text.parse::<Span>().ok()?.0
+    } else {
+        value.as_u64()?.checked_mul(1_000)?
     };
     (ms <= limits::HTTP_RETRY_AFTER_MS_MAX).then_some(ms)
 }
@@ -418,9 +436,13 @@ fn item_of(number: usize, item: &Value, faults: &mut Vec<FieldFault>) -> Option<
     let Some(fields) = item.as_object() else {
         return fault(at, "must be an object with a `token`");
     };
-    if let Some(name) = { fields.keys() }.find(|name| !["token", "output", "error"].contains(&name.as_str())) {
+    if let Some(name) = { fields.keys() }.find(|name| !["token", "output", "error"].contains(&name.as_str()))
+    {
         let pointer = format!("{at}/{}", input::escaped(name));
-        return fault(pointer, "unknown field; an item has `token`, and `output` or `error`");
+        return fault(
+            pointer,
+            "unknown field; an item has `token`, and `output` or `error`",
+        );
     }
     let Some(token) = fields.get("token").and_then(Value::as_str) else {
         return fault(format!("{at}/token"), "must be the token of a task");
@@ -453,7 +475,11 @@ pub(super) async fn batch(State(app): State<App>, body: Bytes) -> Result<Respons
         None => None,
         Some(Value::Object(poll)) => Some(poll_of(&app, poll, "/poll", &mut faults)),
         Some(_) => {
-            faults.push(input::fault("poll", "type", "must be an object like that of a poll"));
+            faults.push(input::fault(
+                "poll",
+                "type",
+                "must be an object like that of a poll",
+            ));
             None
         }
     };

@@ -31,7 +31,9 @@ const ASKS: [&str; 5] = [
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 8] = ["job", "slot", "run", "workflow", "event", "system", "metrics", "bridge"];
+const NOUNS: [&str; 8] = [
+    "job", "slot", "run", "workflow", "event", "system", "metrics", "bridge",
+];
 
 #[test]
 fn the_committed_document_is_this_one() {
@@ -166,9 +168,14 @@ async fn claimed_task(face: &Face) -> String {
     face.post_json("/api/workflows", &remote.to_string()).await;
     face.post("/api/workflows/remote:publish").await;
     face.post("/api/workflows/remote/runs").await;
-    let polled = face.post_json("/api/bridge/poll", r#"{"queue": "work", "worker": "w"}"#).await;
+    let polled = face
+        .post_json("/api/bridge/poll", r#"{"queue": "work", "worker": "w"}"#)
+        .await;
     let token = polled.json()["data"]["tasks"][0]["token"].clone();
-    token.as_str().unwrap_or_else(|| panic!("{}", polled.text)).to_owned()
+    token
+        .as_str()
+        .unwrap_or_else(|| panic!("{}", polled.text))
+        .to_owned()
 }
 
 impl Stage {

@@ -420,7 +420,10 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     compare(tx, &all::SLOT_RUNNING, held, findings)?;
     every(tx, &all::TASK_CLAIMS, |(_, fence), claim| {
         if !fences.contains(&fence) {
-            findings.push(format!("task_claims: fence {fence} of {} has no live attempt", claim.run));
+            findings.push(format!(
+                "task_claims: fence {fence} of {} has no live attempt",
+                claim.run
+            ));
         }
     })?;
     let counter = tx

@@ -146,7 +146,11 @@ impl TaskClaim {
     /// Each renewal is for half as long again as the worker must be heard of, so that not each sign of life is a commit, and
     /// after each there is at least the whole time.
     pub fn renewed(&self, clock: &ClockId, now: Now) -> Option<TaskClaim> {
-        let left = if self.clock == *clock { now.boot.until(self.until) } else { 0 };
+        let left = if self.clock == *clock {
+            now.boot.until(self.until)
+        } else {
+            0
+        };
         (left < self.hold_ms).then(|| {
             let ms = self.hold_ms.saturating_add(self.hold_ms / 2);
             TaskClaim {

@@ -18,7 +18,9 @@ use super::error::StoreError;
 use super::migrate::{self, FORMAT};
 use super::rows::{LiveAttempt, Number};
 use super::table::Rows;
-use super::tables::{LIVE_ATTEMPTS, META, NODES, READY_STEPS, SLOT_ENTRIES, SLOT_RUNNING, SLOT_WAITING, TASK_CLAIMS};
+use super::tables::{
+    LIVE_ATTEMPTS, META, NODES, READY_STEPS, SLOT_ENTRIES, SLOT_RUNNING, SLOT_WAITING, TASK_CLAIMS,
+};
 use super::tx::{ReadTx, Tx};
 use crate::domain::slots::claim::{ClockId, Place};
 use crate::domain::slots::entry::EntryState;

@@ -76,17 +76,35 @@ fn a_task_is_polled_and_completed_and_the_run_goes_on() {
     let daemon = Builder::at(&place).start();
     publish(
         &daemon,
-        &json!([task("a", &json!({})), task("b", &json!({"idempotency_key": "'k-' + input"}))]),
+        &json!([
+            task("a", &json!({})),
+            task("b", &json!({"idempotency_key": "'k-' + input"}))
+        ]),
         &json!([{"source_ref": "a", "target_ref": "b", "type": "EDGE_TYPE_SUCCESS"}]),
     );
     let run = begin(&daemon, &json!("x"));
     let first = one(&daemon);
     assert_eq!(
-        (&first["run"], &first["step"], &first["task"], &first["attempt"], &first["input"]),
-        (&json!(run), &json!("a"), &json!("a"), &json!(1), &json!({"got": "x"}))
+        (
+            &first["run"],
+            &first["step"],
+            &first["task"],
+            &first["attempt"],
+            &first["input"]
+        ),
+        (
+            &json!(run),
+            &json!("a"),
+            &json!("a"),
+            &json!(1),
+            &json!({"got": "x"})
+        )
     );
     assert_eq!(first["idempotency_key"], json!(format!("{run}/a")));
-    let beat = daemon.post(&verb(&first, "heartbeat"), &json!({})).expect_status(200).json();
+    let beat = daemon
+        .post(&verb(&first, "heartbeat"), &json!({}))
+        .expect_status(200)
+        .json();
     assert_eq!(beat["data"]["cancel"], false);
     let done = daemon.post(&verb(&first, "complete"), &json!({"output": {"n": 1}}));
     assert_eq!(done.expect_status(200).json()["data"]["result"], "done");
@@ -96,12 +114,16 @@ fn a_task_is_polled_and_completed_and_the_run_goes_on() {
     assert_eq!(other.expect_status(409).json()["code"], "STALE");
     let second = one(&daemon);
     assert_eq!(second["idempotency_key"], "k-x");
-    daemon.post(&verb(&second, "complete"), &json!({"output": [2]})).expect_status(200);
+    daemon
+        .post(&verb(&second, "complete"), &json!({"output": [2]}))
+        .expect_status(200);
     assert_eq!(ended(&daemon, &run)["state"], "succeeded");
     assert_eq!(output(&daemon, &run), json!([2]));
     let forged = format!("/api/bridge/tasks/{}0:complete", first["token"].as_str().unwrap());
     daemon.post(&forged, &json!({})).expect_status(404);
-    daemon.post("/api/bridge/tasks/tk_00:heartbeat", &json!({})).expect_status(404);
+    daemon
+        .post("/api/bridge/tasks/tk_00:heartbeat", &json!({}))
+        .expect_status(404);
 }
 
 #[test]
@@ -120,7 +142,10 @@ fn a_batch_completes_many_and_claims_the_next() {
     items.push(items[0].clone());
     items.push(json!({"token": "tk_00", "output": 1}));
     let ask = json!({"items": items, "poll": {"queue": "q", "worker": "w", "max": 20}});
-    let said = daemon.post("/api/bridge/complete-batch", &ask).expect_status(200).json();
+    let said = daemon
+        .post("/api/bridge/complete-batch", &ask)
+        .expect_status(200)
+        .json();
     let results: Vec<&str> = said["data"]["results"]
         .as_array()
         .unwrap()
@@ -145,12 +170,19 @@ fn a_cancelled_run_is_heard_of_with_the_next_heartbeat() {
     publish(&daemon, &json!([task("a", &json!({}))]), &json!([]));
     let run = begin(&daemon, &json!(1));
     let task = one(&daemon);
-    daemon.post(&format!("/api/runs/{run}:cancel"), &json!({})).expect_status(202);
+    daemon
+        .post(&format!("/api/runs/{run}:cancel"), &json!({}))
+        .expect_status(202);
     daemon.wait("the worker to hear of it", || {
-        let beat = daemon.post(&verb(&task, "heartbeat"), &json!({})).expect_status(200).json();
+        let beat = daemon
+            .post(&verb(&task, "heartbeat"), &json!({}))
+            .expect_status(200)
+            .json();
         (beat["data"]["cancel"] == true).then_some(())
     });
-    daemon.post(&verb(&task, "fail"), &json!({"code": "stopped"})).expect_status(200);
+    daemon
+        .post(&verb(&task, "fail"), &json!({"code": "stopped"}))
+        .expect_status(200);
     assert_eq!(ended(&daemon, &run)["state"], "cancelled");
     let beat = daemon.post(&verb(&task, "heartbeat"), &json!({}));
     assert_eq!(beat.expect_status(409).json()["code"], "STALE");
@@ -165,7 +197,10 @@ fn a_completion_is_accepted_after_kill_nine_and_applied_once() {
     let task = one(&daemon);
     daemon.kill9();
     let daemon = daemon.restart();
-    let beat = daemon.post(&verb(&task, "heartbeat"), &json!({})).expect_status(200).json();
+    let beat = daemon
+        .post(&verb(&task, "heartbeat"), &json!({}))
+        .expect_status(200)
+        .json();
     assert_eq!(beat["data"]["cancel"], false, "its claim is not put back");
     let done = daemon.post(&verb(&task, "complete"), &json!({"output": "kept"}));
     assert_eq!(done.expect_status(200).json()["data"]["result"], "done");
@@ -173,7 +208,10 @@ fn a_completion_is_accepted_after_kill_nine_and_applied_once() {
     assert_eq!(again.expect_status(200).json()["data"]["result"], "already");
     assert_eq!(ended(&daemon, &run)["state"], "succeeded");
     assert_eq!(output(&daemon, &run), "kept");
-    let attempts = daemon.get(&format!("/api/runs/{run}/steps/a")).expect_status(200).text();
+    let attempts = daemon
+        .get(&format!("/api/runs/{run}/steps/a"))
+        .expect_status(200)
+        .text();
     assert!(attempts.contains("kept") && !attempts.contains("twice"));
 }
 
@@ -181,7 +219,8 @@ fn a_completion_is_accepted_after_kill_nine_and_applied_once() {
 fn a_worker_that_never_answers_loses_its_task_and_its_word() {
     let place = place();
     let daemon = Builder::at(&place).start();
-    let beat = json!({"timeouts": {"heartbeat": "1s"}, "retry": {"max_attempts": 2, "initial_interval": "10ms"}});
+    let beat =
+        json!({"timeouts": {"heartbeat": "1s"}, "retry": {"max_attempts": 2, "initial_interval": "10ms"}});
     publish(&daemon, &json!([task("a", &beat)]), &json!([]));
     let run = begin(&daemon, &json!(1));
     let silent = one(&daemon);
@@ -189,13 +228,18 @@ fn a_worker_that_never_answers_loses_its_task_and_its_word() {
     assert_eq!((&silent["attempt"], &second["attempt"]), (&json!(1), &json!(2)));
     let late = daemon.post(&verb(&silent, "complete"), &json!({"output": "late"}));
     assert_eq!(late.expect_status(409).json()["code"], "STALE");
-    daemon.post(&verb(&second, "complete"), &json!({"output": "good"})).expect_status(200);
+    daemon
+        .post(&verb(&second, "complete"), &json!({"output": "good"}))
+        .expect_status(200);
     assert_eq!(ended(&daemon, &run)["state"], "succeeded");
     assert_eq!(output(&daemon, &run), "good");
     let run = begin(&daemon, &json!(2));
     let (_, _) = (one(&daemon), one(&daemon));
     assert_eq!(ended(&daemon, &run)["state"], "failed");
-    let step = daemon.get(&format!("/api/runs/{run}/steps/a")).expect_status(200).text();
+    let step = daemon
+        .get(&format!("/api/runs/{run}/steps/a"))
+        .expect_status(200)
+        .text();
     assert!(step.contains("timeout.heartbeat"), "{step}");
 }
 
@@ -234,7 +278,9 @@ fn a_payload_may_have_32_mib_and_not_one_byte_more() {
     let refused = daemon.post(&verb(&task, "complete"), &json!({"output": text}));
     assert_eq!(refused.expect_status(413).json()["code"], "payload.too_large");
     let text = "x".repeat(MOST - 2);
-    daemon.post(&verb(&task, "complete"), &json!({"output": text})).expect_status(200);
+    daemon
+        .post(&verb(&task, "complete"), &json!({"output": text}))
+        .expect_status(200);
     assert_eq!(ended(&daemon, &run)["state"], "succeeded");
     assert_eq!(output(&daemon, &run).as_str().map(str::len), Some(MOST - 2));
 }
@@ -244,12 +290,17 @@ fn a_step_of_type_http_is_executed_by_the_daemon() {
     let place = Place::new("jobs: []\negress: {allow: ['127.0.0.0/8']}\n");
     let daemon = Builder::at(&place).start();
     let url = format!("{}{{{{ input.path }}}}", daemon.url());
-    let step = json!({"ref": "a", "type": "STEP_TYPE_HTTP", "args": {"url": url}, "retry": {"max_attempts": 1}});
+    let step =
+        json!({"ref": "a", "type": "STEP_TYPE_HTTP", "args": {"url": url}, "retry": {"max_attempts": 1}});
     publish(&daemon, &json!([step]), &json!([]));
     let run = begin(&daemon, &json!({"path": "/version"}));
     assert_eq!(ended(&daemon, &run)["state"], "succeeded");
     let made = output(&daemon, &run);
-    assert_eq!((&made["status"], &made["body"]["name"]), (&json!(200), &json!("ductor")), "{made}");
+    assert_eq!(
+        (&made["status"], &made["body"]["name"]),
+        (&json!(200), &json!("ductor")),
+        "{made}"
+    );
     let run = begin(&daemon, &json!({"path": "/nothing"}));
     let run = ended(&daemon, &run);
     assert_eq!(run["state"], "failed");
@@ -268,7 +319,11 @@ impl Drop for Worker {
 }
 
 fn is_there(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     let there = found.is_ok_and(|status| status.success());
     if !there {
         println!("{program} is not on this machine: its worker was not tried");
@@ -309,7 +364,10 @@ fn the_worker_in_shell_works() {
     assert_eq!(output(&daemon, &good), json!({"n": 41}));
     let bad = ended(&daemon, &bad);
     assert_eq!(bad["state"], "failed");
-    assert!(bad["reason"].as_str().unwrap().contains("exit code 3: no number"), "{bad}");
+    assert!(
+        bad["reason"].as_str().unwrap().contains("exit code 3: no number"),
+        "{bad}"
+    );
 }
 
 #[test]
@@ -331,10 +389,19 @@ fn the_worker_in_python_works() {
     for (number, run) in runs.iter().enumerate() {
         let shown = ended(&daemon, run);
         assert_eq!(shown["state"], "failed", "its second step always does");
-        assert!(shown["reason"].as_str().unwrap().contains("division by zero"), "{shown}");
-        let step = daemon.get(&format!("/api/runs/{run}/steps/a")).expect_status(200).json();
+        assert!(
+            shown["reason"].as_str().unwrap().contains("division by zero"),
+            "{shown}"
+        );
+        let step = daemon
+            .get(&format!("/api/runs/{run}/steps/a"))
+            .expect_status(200)
+            .json();
         assert_eq!(step["data"]["output"], json!({"doubled": 2 * number}), "{step}");
     }
-    let lines = std::fs::read_to_string(example("worker.py")).unwrap().lines().count();
+    let lines = std::fs::read_to_string(example("worker.py"))
+        .unwrap()
+        .lines()
+        .count();
     assert!(lines < 60, "{lines}");
 }

@@ -91,7 +91,9 @@ pub fn claim(
 ) -> Result<(), Abort> {
     let mut jobs = OfJobs::new();
     for ready in of_jobs(tx, book, limits::MAINTENANCE_ROWS_MAX)? {
-        jobs.entry(format!("{JOB}{}", ready.2.job)).or_default().push_back(ready);
+        jobs.entry(format!("{JOB}{}", ready.2.job))
+            .or_default()
+            .push_back(ready);
     }
     let mut cursor = pass.turns.of(PROCESS_QUEUE);
     let mut broken = BTreeSet::new();
@@ -139,12 +141,7 @@ pub fn claim(
 }
 
 /// The first step of a share; of a job it is taken off.
-fn next_of(
-    tx: &mut Tx<'_>,
-    jobs: &mut OfJobs,
-    tier: Tier,
-    share: &str,
-) -> Result<Option<Ready>, StoreError> {
+fn next_of(tx: &mut Tx<'_>, jobs: &mut OfJobs, tier: Tier, share: &str) -> Result<Option<Ready>, StoreError> {
     if let Some(waiting) = jobs.get_mut(share) {
         let first = waiting.pop_front();
         if waiting.is_empty() {

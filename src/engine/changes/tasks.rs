@@ -117,10 +117,23 @@ impl<R: Rows> Lines for QueueLines<'_, R> {
     fn next_share(&mut self, tier: Tier, after: Option<&str>) -> Result<Option<String>, StoreError> {
         let prefix = (TENANT, self.queue.to_owned(), tier as u8);
         // Behind the last number of a share begins the next one, however many rows it has.
-        let behind = after.map(|share| (TENANT, self.queue.to_owned(), tier as u8, share.to_owned(), u64::MAX).encode());
-        let rows = self.rows.raw_scan(TASKS.index(), &prefix.encode(), behind.as_deref(), false, 1)?;
+        let behind = after.map(|share| {
+            (
+                TENANT,
+                self.queue.to_owned(),
+                tier as u8,
+                share.to_owned(),
+                u64::MAX,
+            )
+                .encode()
+        });
+        let rows = self
+            .rows
+            .raw_scan(TASKS.index(), &prefix.encode(), behind.as_deref(), false, 1)?;
         let key = rows.into_iter().next().map(|(key, _)| key);
-        Ok(key.and_then(|key| <graphs::TaskKey>::decode(&key)).map(|key| key.3))
+        Ok(key
+            .and_then(|key| <graphs::TaskKey>::decode(&key))
+            .map(|key| key.3))
     }
 }
 
@@ -399,7 +412,10 @@ impl Token {
         key.is_some_and(|key| {
             let genuine = Token::of(key, &self.holder, self.number).signature;
             // Every byte is looked at, so that the time tells nothing.
-            let differs = genuine.iter().zip(self.signature).fold(0, |all, (one, other)| all | (one ^ other));
+            let differs = genuine
+                .iter()
+                .zip(self.signature)
+                .fold(0, |all, (one, other)| all | (one ^ other));
             differs == 0
         })
     }

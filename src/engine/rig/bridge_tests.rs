@@ -183,20 +183,28 @@ fn a_chain_of_remote_steps_is_one_commit_a_step() {
                 principal: "tester".to_owned(),
             },
         };
-        runs::begin(&engine, wish, Asked::new(None, |_, _| Ok(None))).await.unwrap();
+        runs::begin(&engine, wish, Asked::new(None, |_, _| Ok(None)))
+            .await
+            .unwrap();
         let mut offers = polled.await.unwrap();
         let run = offers[0].task.run.id;
         for _ in 0..3 {
             let token = offers[0].token.clone();
             let next = ask(1);
-            let (said, more) = bridge::say(&engine, vec![(token, good())], Some(&next)).await.unwrap();
+            let (said, more) = bridge::say(&engine, vec![(token, good())], Some(&next))
+                .await
+                .unwrap();
             assert_eq!(said, [Said::Done]);
             offers = more;
         }
         run
     });
     assert_eq!(state(&rig, run), "succeeded");
-    assert_eq!(commits(&rig.engine) - before, 4, "one to begin and one for each step");
+    assert_eq!(
+        commits(&rig.engine) - before,
+        4,
+        "one to begin and one for each step"
+    );
 }
 
 #[test]
@@ -233,7 +241,10 @@ fn the_same_word_twice_in_one_request_counts_once() {
     assert_eq!(state(&rig, run), "succeeded");
     let attempts = rig.read(|tx| tx.scan(&ATTEMPTS, &(TENANT, run), None, 9));
     assert_eq!(attempts.len(), 1);
-    assert!(rig.read(|tx| tx.scan(&TASK_CLAIMS, &(TENANT,), None, 9)).is_empty());
+    assert!(
+        rig.read(|tx| tx.scan(&TASK_CLAIMS, &(TENANT,), None, 9))
+            .is_empty()
+    );
 }
 
 #[test]
@@ -274,7 +285,10 @@ fn a_task_of_which_five_workers_die_is_given_up_once() {
         rig.clock().advance(limits::VISIBILITY_MS);
         assert_eq!(rig.wait(listener.look()).unwrap(), 1);
     }
-    assert_eq!(rig.read(|tx| tx.scan(&POISONED_RUNS, &(TENANT,), None, 9)).len(), 1);
+    assert_eq!(
+        rig.read(|tx| tx.scan(&POISONED_RUNS, &(TENANT,), None, 9)).len(),
+        1
+    );
     fold(&rig, run);
     assert_eq!(state(&rig, run), "failed");
     assert_eq!(rig.wait(listener.look()).unwrap(), 0);

@@ -126,7 +126,7 @@ pub(super) fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
         processes: vec![process],
         rules: super::stage::plain(),
         leave_to: 0,
-            turns: Turns::default(),
+        turns: Turns::default(),
     };
     let book = daemon.engine.book();
     daemon.change(move |tx| pass(tx, &book, &given)).claimed.remove(0)

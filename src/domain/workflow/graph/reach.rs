@@ -306,7 +306,10 @@ impl<V: View> Moving<'_, V> {
                 );
                 return Ok(Some(StepError::new("task.idempotency_key", text).for_good()));
             }
-            self.keep(ValueName::OnceKey(state.step.clone()), Arc::new(Value::String(once)));
+            self.keep(
+                ValueName::OnceKey(state.step.clone()),
+                Arc::new(Value::String(once)),
+            );
         }
         Ok(None)
     }

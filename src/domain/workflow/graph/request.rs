@@ -44,13 +44,14 @@ pub fn request_of<V: View>(
         return Ok(Err(none()));
     };
     let node = graph.node(key.node);
-    let (doc, is_sensor) = match &node.doc.kind {
-        StepKind::Http(http) => (http, false),
-        StepKind::Sensor(sensor) => match &sensor.probe {
-            Probe::Http(http) => (http, true),
-            Probe::Command(_) => return Ok(Err(none())),
-        },
-        _ => return Ok(Err(none())),
+    let (doc, is_sensor) = if let StepKind::Http(http) = &node.doc.kind {
+        (http, false)
+    } else if let StepKind::Sensor(sensor) = &node.doc.kind
+        && let Probe::Http(http) = &sensor.probe
+    {
+        (http, true)
+    } else {
+        return Ok(Err(none()));
     };
     let Work::Http(work) = &node.work else {
         return Ok(Err(none()));
@@ -83,9 +84,8 @@ fn filled(
     limit: Option<u64>,
     scope: &Scope,
 ) -> Result<HttpRequestSpec, StepError> {
-    let method = HttpMethod::of_word(&doc.method).ok_or_else(|| {
-        StepError::new("http.invalid", format!("`{}` is no method", doc.method)).for_good()
-    })?;
+    let method = HttpMethod::of_word(&doc.method)
+        .ok_or_else(|| StepError::new("http.invalid", format!("`{}` is no method", doc.method)).for_good())?;
     let mut headers = BTreeMap::new();
     for (name, value) in &work.headers {
         headers.insert(name.clone(), text(value, scope)?);
