@@ -254,10 +254,11 @@ fn prepare(
     let fairness_key = match graph.share_of(&wish.input) {
         Ok(share) => share,
         Err(fault) => {
-            return Ok(Err(Begun::BadInput(vec![format!(
-                "fairness.key of the workflow: {}",
+            let why = format!(
+                "`fairness.key` of the workflow has no value for this input: {}",
                 fault.message
-            )])));
+            );
+            return Ok(Err(Begun::Refused(why)));
         }
     };
     let header = GraphHeader {
