@@ -51,6 +51,7 @@ impl Quick {
             processes: shims.iter().map(process_of).collect(),
             rules,
             leave_to: engine.peers.working(),
+            turns: engine.turns.clone(),
         };
         let book = engine.book();
         (
@@ -70,6 +71,7 @@ impl Quick {
             processes: Vec::new(),
             rules: Rules { expiry_held: true },
             leave_to: 0,
+            turns: engine.turns.clone(),
         };
         let book = engine.book();
         (

@@ -7,6 +7,7 @@
 
 mod app;
 mod backups;
+mod bridge;
 mod calendar;
 mod config;
 mod dry_runs;

@@ -15,7 +15,7 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs,
+    backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs,
     metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
     run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
     timeline, week, why, workflow_versions, workflows,
@@ -41,6 +41,7 @@ pub(super) fn page() -> Page {
         slot_pools_and_runs,
         definitions,
         graphs,
+        the_bridge,
         the_daemon,
     ] {
         page = add(page);
@@ -191,6 +192,22 @@ fn definitions(page: Page) -> Page {
             "Says how a run would go; nothing is kept or executed.", fields(&dry_runs::FIELDS), shows(data::<dry_runs::DryRun>);
         post "/api/workflows:dry_run", dry_runs::of_posted, dryRunDocument, "workflow:read",
             "The same for a document that is not kept.", fields(&dry_runs::POSTED_FIELDS), shows(data::<dry_runs::DryRun>);
+    }
+}
+
+#[rustfmt::skip]
+fn the_bridge(page: Page) -> Page {
+    routes! { page;
+        post "/api/bridge/poll", bridge::poll, pollTasks, "bridge:write", "Claims tasks of a queue, and waits for the first.",
+            fields(&bridge::POLL), shows(data::<bridge::ClaimedTasks>);
+        post "/api/bridge/tasks/{token}:heartbeat", bridge::heartbeat, heartbeatTask, "bridge:write",
+            "Says that the worker of a task is alive; hears whether the task is still wanted.", shows(data::<bridge::HeartbeatView>);
+        post "/api/bridge/tasks/{token}:complete", bridge::complete, completeTask, "bridge:write", "Ends a task with its output.",
+            fields(&bridge::COMPLETE), shows(data::<bridge::TaskSaid>);
+        post "/api/bridge/tasks/{token}:fail", bridge::fail, failTask, "bridge:write", "Ends an attempt that failed.",
+            fields(&bridge::FAIL), shows(data::<bridge::TaskSaid>);
+        post "/api/bridge/complete-batch", bridge::batch, completeTasks, "bridge:write",
+            "Ends many tasks in one commit, and claims others in the same.", fields(&bridge::BATCH), shows(data::<bridge::BatchSaid>);
     }
 }
 

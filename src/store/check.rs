@@ -178,6 +178,7 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         HISTORY,
         CHECKPOINTS,
         TASKS,
+        TASK_CLAIMS,
         WORKFLOWS,
         WORKFLOW_DRAFTS,
         WORKFLOW_VERSIONS
@@ -403,6 +404,14 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
             .map(|fence| format!("steps: fence {fence} has no live attempt")),
     );
     compare(tx, &all::SLOT_RUNNING, held, findings)?;
+    every(tx, &all::TASK_CLAIMS, |(_, fence), claim| {
+        if !fences.contains(&fence) {
+            findings.push(format!(
+                "task_claims: fence {fence} of {} has no live attempt",
+                claim.run
+            ));
+        }
+    })?;
     let counter = tx
         .get(&all::META, &("next_fence".to_owned(),))?
         .map_or(0, |number| number.0);

@@ -2,9 +2,10 @@
 
 use super::codec;
 use super::golden::{Sample, sample};
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
 use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
+use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
@@ -14,7 +15,7 @@ use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger}
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 use crate::words::payload::JsonText;
-use crate::words::time::Millis;
+use crate::words::time::{BootMillis, Millis};
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = include_str!("golden_graphs.txt");
@@ -207,6 +208,7 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     };
     out.push(sample("blob", &StoredValue(blob)));
     facts(out);
+    claims(out);
     let item = Transition {
         step: Some(step_ref("s")),
         what: "succeeded".to_owned(),
@@ -243,6 +245,24 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     ));
 }
 
+fn claims(out: &mut Vec<Sample>) {
+    out.push(sample(
+        "any",
+        &TaskClaim {
+            run: RunId([1; 16]),
+            step: step_ref("s"),
+            queue: "q".to_owned(),
+            worker: "w".to_owned(),
+            hold_ms: 30_000,
+            strict: true,
+            clock: ClockId("b:1".to_owned()),
+            until: BootMillis(300),
+            until_wall: Millis(1_000),
+            renewals: 2,
+        },
+    ));
+}
+
 /// What the reader of each record makes of these bytes is a value or a sentence.
 pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<StoredValue>(bytes));
@@ -250,6 +270,7 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<HistoryRow>(bytes));
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
+    drop(codec::decode::<TaskClaim>(bytes));
     drop(codec::decode::<UnseenRow>(bytes));
 }
 

@@ -314,3 +314,25 @@ pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
 pub const HTTP_ADDRESSES_MAX: usize = 16;
 /// Longest wait that `Retry-After` of an answer can ask for: a day.
 pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;
+/// Characters of a share's name; what is longer is cut.
+pub const FAIRNESS_KEY_CHARS_MAX: usize = 128;
+/// Queues of tasks whose turns a daemon remembers.
+pub const FAIR_QUEUES_MAX: usize = 1_000;
+/// A remote worker must be heard of again within this time, unless its step says otherwise.
+pub const VISIBILITY_MS: u64 = 30_000;
+/// Tasks that one request of a worker claims.
+pub const TASKS_PER_POLL_MAX: usize = 256;
+/// Completions in one request.
+pub const COMPLETIONS_MAX: usize = 256;
+/// Bytes of all inputs in one answer to a worker; one task may have more.
+pub const TASK_INPUTS_BYTES_MAX: u64 = 64 << 20;
+/// The longest wait of a worker for a task.
+pub const POLL_WAIT_MS_MAX: u64 = 60_000;
+/// Characters of a worker's name and of a queue's.
+pub const WORKER_CHARS_MAX: usize = 128;
+/// Characters of what a worker says of its failure; what is longer is cut.
+pub const TASK_MESSAGE_CHARS_MAX: usize = 4_096;
+/// What the body of a completion may have beside its payload.
+pub const TASK_BODY_SLACK_BYTES: u64 = 64 << 10;
+/// Requests of HTTP steps that one daemon has under way.
+pub const HTTP_STEPS_MAX: usize = 32;

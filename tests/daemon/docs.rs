@@ -16,7 +16,8 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
+    "bridge.md",
     "schedule.md",
     "dags.md",
     "limit-a-shared-database.md",
@@ -494,6 +495,11 @@ fn page_run_several_daemons() {
 #[test]
 fn page_back_up_and_restore() {
     walk("back-up-and-restore.md");
+}
+
+#[test]
+fn page_bridge() {
+    walk("bridge.md");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod support;
 
 mod again;
 mod backups;
+mod bridge;
 mod commands;
 mod crash;
 mod crontabs;

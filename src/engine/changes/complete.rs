@@ -10,7 +10,7 @@ use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::{advance, report, retry};
 use crate::store::rows::{EndingCause, LiveAttempt, ReadyStep};
-use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS};
+use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, TASK_CLAIMS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::StepRef;
@@ -244,6 +244,9 @@ fn end_live(
         tx.put(&ATTEMPTS, &key, attempt)?;
     }
     tx.remove(&LIVE_ATTEMPTS, &(TENANT, holder.run, holder.step.clone()))?;
+    if live.claim.process.is_none() {
+        tx.remove(&TASK_CLAIMS, &(TENANT, holder.fence))?;
+    }
     Ok(())
 }
 

@@ -66,6 +66,15 @@ impl<R: Rows> View for Stored<'_, R> {
     }
 }
 
+/// What is stored of a run, for who computes something of it without a tick.
+pub fn stored<'a, R: Rows>(
+    rows: &'a mut R,
+    blobs: &'a Blobs,
+    run: RunId,
+) -> impl View<Error = StoreError> + use<'a, R> {
+    Stored { rows, blobs, run }
+}
+
 /// A run that has nothing stored yet but its input.
 struct Fresh(Arc<Value>);
 

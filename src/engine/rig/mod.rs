@@ -12,6 +12,7 @@ mod admission_events;
 mod admission_model;
 mod admission_tests;
 mod again_tests;
+mod bridge_tests;
 mod crash_tests;
 mod drift_tests;
 mod fault_tests;

@@ -93,6 +93,10 @@ pub enum ValueName {
     Error(StepRef),
     /// The list of a scatter.
     Items(StepRef),
+    /// What a remote worker gets.
+    TaskInput(StepRef),
+    /// The idempotency key of a step that has one of its own.
+    OnceKey(StepRef),
 }
 
 /// The key in the store.
@@ -104,6 +108,8 @@ impl fmt::Display for ValueName {
             ValueName::Output(step) => write!(out, "output {step}"),
             ValueName::Error(step) => write!(out, "error {step}"),
             ValueName::Items(step) => write!(out, "items {step}"),
+            ValueName::TaskInput(step) => write!(out, "taskin {step}"),
+            ValueName::OnceKey(step) => write!(out, "once {step}"),
         }
     }
 }

@@ -21,6 +21,7 @@ mod launched;
 mod moves;
 mod reach;
 pub mod read;
+pub mod request;
 mod scope;
 pub mod simulate;
 pub mod span;

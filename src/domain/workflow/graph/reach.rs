@@ -10,6 +10,7 @@ use super::key::{Key, NodeId, ValueName};
 use super::kinds::StepKind;
 use super::moves::Moving;
 use super::state::{Branches, GraphStep, WaitsFor};
+use super::template::as_text;
 use super::tick::{NewChild, StepError, View};
 use super::tries::SCATTER_OVER;
 use crate::domain::workflow::run::{StepPhase, StepState};
@@ -285,9 +286,45 @@ impl<V: View> Moving<'_, V> {
             let phase = StepPhase::Held { since };
             return self.put(key, StepState { phase, ..state });
         }
+        if let Some(error) = self.prepare_for_others(key, &state)? {
+            return self.fail(key, state, &error);
+        }
         self.dispatch.push((state.step.clone(), key.node));
         let phase = StepPhase::Ready { since };
         self.put(key, StepState { phase, ..state })
+    }
+
+    /// What somebody who executes the step will ask for is computed now, so that nobody computes it while others wait.
+    fn prepare_for_others(&mut self, key: &Key, state: &StepState) -> Result<Option<StepError>, V::Error> {
+        let graph = self.graph;
+        let node = graph.node(key.node);
+        if let Work::Task(Some(program)) = &node.work {
+            let scope = self.scope([program], key)?;
+            match program.evaluate(&scope) {
+                Ok(input) => self.keep(ValueName::TaskInput(state.step.clone()), Arc::new(input)),
+                Err(fault) => return Ok(Some(error_of(&fault))),
+            }
+        }
+        if let Some(program) = &node.idempotency_key {
+            let scope = self.scope([program], key)?;
+            let once = match program.evaluate(&scope) {
+                Ok(once) => once,
+                Err(fault) => return Ok(Some(error_of(&fault))),
+            };
+            let once = as_text(&once);
+            if once.is_empty() || once.len() > limits::IDEMPOTENCY_KEY_BYTES_MAX {
+                let text = format!(
+                    "`idempotency_key` must be a text of 1 to {} bytes",
+                    limits::IDEMPOTENCY_KEY_BYTES_MAX
+                );
+                return Ok(Some(StepError::new("task.idempotency_key", text).for_good()));
+            }
+            self.keep(
+                ValueName::OnceKey(state.step.clone()),
+                Arc::new(Value::String(once)),
+            );
+        }
+        Ok(None)
     }
 
     fn begin_child(

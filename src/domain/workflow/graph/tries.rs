@@ -61,8 +61,11 @@ impl<V: View> Moving<'_, V> {
         }
         let graph = self.graph;
         let node = graph.node(key.node);
+        // What is being ended is not tried again.
+        let goes_on = self.ending().is_none();
         let allowed = |retry: &&RetryDoc| {
-            error.retryable
+            goes_on
+                && error.retryable
                 && state.attempt < retry.max_attempts
                 && !retry.non_retryable.contains(&error.code)
         };
