@@ -20,7 +20,7 @@ use crate::engine::changes::signal::{self, Signalled};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::DefinitionRecord;
 use crate::store::tables as all;
-use crate::store::{Rows, runs};
+use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 
@@ -50,7 +50,7 @@ impl Daemon {
         let (json, digest) = definition.stored();
         let published_at = self.wall();
         self.change(move |tx| {
-            let version = fold::newest_version(tx, &name)?.unwrap_or(0) + 1;
+            let version = newest_version(tx, &name)? + 1;
             let record = DefinitionRecord {
                 digest: digest.clone(),
                 published_at,
@@ -76,7 +76,7 @@ impl Daemon {
         let wish = Wish {
             id: RunId::fresh(),
             definition: name.clone(),
-            version: self.read(|tx| fold::newest_version(tx, &name)).unwrap(),
+            version: self.read(|tx| newest_version(tx, &name)),
             trigger: by_hand(),
             input: Arc::new(input),
             header: GraphHeader::default(),
@@ -219,6 +219,12 @@ impl Daemon {
     pub(super) fn commits(&self) -> u64 {
         self.engine.store.stats().commits
     }
+}
+
+/// The newest version of a definition; 0 without any.
+fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<u32, StoreError> {
+    let newest = rows.scan_back(&all::DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
+    Ok(newest.first().map_or(0, |((_, _, version), _)| *version))
 }
 
 fn claim_in(
