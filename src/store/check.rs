@@ -21,7 +21,6 @@ use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
 use super::rows::Number;
-use super::runs;
 use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;

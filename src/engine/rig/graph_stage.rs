@@ -26,11 +26,6 @@ use crate::words::names::{JobName, StepRef};
 
 use super::stage::TENANT;
 
-fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<Option<u32>, StoreError> {
-    let newest = rows.scan_back(&all::DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
-    Ok(newest.first().map(|((_, _, version), _)| *version))
-}
-
 /// What one commit of a run has done.
 #[derive(Debug)]
 pub(super) struct Stepped {
@@ -55,7 +50,7 @@ impl Daemon {
         let (json, digest) = definition.stored();
         let published_at = self.wall();
         self.change(move |tx| {
-            let version = newest_version(tx, &name)?.unwrap_or(0) + 1;
+            let version = newest_version(tx, &name)? + 1;
             let record = DefinitionRecord {
                 digest: digest.clone(),
                 published_at,
@@ -81,7 +76,7 @@ impl Daemon {
         let wish = Wish {
             id: RunId::fresh(),
             definition: name.clone(),
-            version: self.read(|tx| newest_version(tx, &name)).unwrap(),
+            version: self.read(|tx| newest_version(tx, &name)),
             trigger: by_hand(),
             input: Arc::new(input),
             header: GraphHeader::default(),
@@ -224,6 +219,12 @@ impl Daemon {
     pub(super) fn commits(&self) -> u64 {
         self.engine.store.stats().commits
     }
+}
+
+/// The newest version of a definition; 0 without any.
+fn newest_version(rows: &mut impl Rows, name: &JobName) -> Result<u32, StoreError> {
+    let newest = rows.scan_back(&all::DEFINITIONS, &(TENANT, name.clone()), None, 1)?;
+    Ok(newest.first().map_or(0, |((_, _, version), _)| *version))
 }
 
 fn claim_in(
