@@ -13,12 +13,14 @@ use crate::engine::dispatch::{Dispatcher, Unreadable};
 use crate::engine::effects::Courier;
 use crate::engine::follow_ups::FollowUps;
 use crate::engine::heartbeat::Heartbeats;
+use crate::engine::http_steps::HttpSteps;
 use crate::engine::hunt::Hunter;
 use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
 use crate::engine::others::Others;
 use crate::engine::retention::Retention;
 use crate::engine::schedules::Scheduler;
+use crate::engine::silence::Listener;
 use crate::words::limits;
 use crate::worker::command::Stop;
 
@@ -65,6 +67,8 @@ impl Loops {
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
         tasks.spawn(Coordinator::new(engine.clone()).run());
+        tasks.spawn(HttpSteps::new(engine.clone()).run());
+        tasks.spawn(Listener::new(engine.clone()).run());
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
+use super::bridge::WaitingWorkers;
 use super::changes::drift::Drift;
+use super::changes::tasks::Turns;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
 use super::mailbox::Mailboxes;
@@ -64,6 +66,10 @@ pub struct Engine {
     pub mailboxes: Mailboxes,
     /// Compiled definitions.
     pub graphs: GraphShelf,
+    /// Whose turn it is in the queues of tasks.
+    pub turns: Turns,
+    /// Workers that wait for a task.
+    pub waiting_workers: WaitingWorkers,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -110,6 +116,8 @@ impl Engine {
             drift: Drifted::default(),
             mailboxes: Mailboxes::default(),
             graphs: GraphShelf::default(),
+            turns: Turns::default(),
+            waiting_workers: WaitingWorkers::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }

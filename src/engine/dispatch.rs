@@ -136,6 +136,7 @@ impl Dispatcher {
             processes,
             rules,
             leave_to: self.leave_to(now),
+            turns: self.engine.turns.clone(),
         };
         let changed = self
             .engine

@@ -18,7 +18,7 @@ use crate::domain::slots::crash::{self, CrashVerdict, Seen};
 use crate::domain::slots::entry::reason;
 use crate::os::proc::ProcessIdentity;
 use crate::store::rows::{LiveAttempt, RunningRow};
-use crate::store::tables::{NODES, SLOT_RUNNING};
+use crate::store::tables::{NODES, SLOT_RUNNING, TASK_CLAIMS};
 use crate::store::{Rows, StoreError, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -406,6 +406,10 @@ fn identity_of(process: ProcessRef) -> ProcessIdentity {
 pub fn found_in(rows: &mut impl Rows) -> Result<Vec<Found>, StoreError> {
     let mut found = Vec::new();
     for (run, step, live) in runs::live(rows)? {
+        // A remote worker outlives the daemon over which it claims: `bridge` puts such claims back.
+        if live.claim.process.is_none() && rows.has(&TASK_CLAIMS, &(TenantId::DEFAULT, live.claim.fence))? {
+            continue;
+        }
         let mut last_seen = None;
         let lease = match &live.entry {
             None => {

@@ -94,6 +94,11 @@ impl Mailboxes {
         free
     }
 
+    /// Begins to work on a run, unless somebody does already.
+    pub fn begin(&self, run: RunId) -> bool {
+        self.lock().busy.insert(run)
+    }
+
     /// Everything that was posted to a run.
     pub fn take(&self, run: RunId) -> (Vec<Letter>, Vec<Fact>) {
         let mut inner = self.lock();

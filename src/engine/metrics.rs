@@ -393,6 +393,17 @@ impl Default for Metrics {
     }
 }
 
+impl Metrics {
+    /// Counts an ended execution of a step.
+    pub fn count_attempt(&self, kind: &str, outcome: &str) {
+        let label = TypeOutcome {
+            r#type: kind.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        self.attempts.get_or_create(&label).inc();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

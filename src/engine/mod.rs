@@ -4,12 +4,14 @@
 //! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
 //! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
-//! (queues that wait for a dead one). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
+//! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (ticks of
+//! runs). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store.
 
 pub mod backups;
 pub mod blocked;
 pub mod book;
+pub mod bridge;
 pub mod bulk;
 pub mod changes;
 pub mod coordinator;
@@ -21,6 +23,7 @@ pub mod effects;
 pub mod follow_ups;
 pub mod graphs;
 pub mod heartbeat;
+pub mod http_steps;
 pub mod hunt;
 pub mod lateness;
 pub mod leases;
@@ -34,5 +37,5 @@ mod rig;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
-mod task_marks;
+pub mod silence;
 pub mod warm;

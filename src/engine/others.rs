@@ -69,6 +69,8 @@ impl Others {
                 self.engine.wake.notify_one();
                 self.engine.wake_follow_ups.notify_one();
                 self.engine.report_wake.notify_one();
+                self.engine.mailboxes.look();
+                self.engine.mailboxes.tasks.notify_waiters();
                 self.hear_all().await;
                 tokio::time::sleep(Duration::from_millis(limits::FOREIGN_WAKE_MS)).await;
             }

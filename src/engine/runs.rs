@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph;
@@ -187,6 +188,9 @@ where
     } else {
         Quick::nothing(engine)
     };
+    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
+    let meeting = bridge::Meeting::of(engine, &queues);
+    let passes = meeting.passes();
     let book = engine.book();
     let begun = Begun::Run {
         id: prepared.changes.run.id,
@@ -202,9 +206,11 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        Ok((told, passed))
+        let met = bridge::meet(tx, &passes)?;
+        Ok((told, passed, met))
     });
-    let (told, passed) = changed.await?;
+    let (told, passed, met) = changed.await?;
+    meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     engine.mailboxes.look();
@@ -245,7 +251,18 @@ fn prepare(
             labels.push((name.clone(), value.clone()));
         }
     }
+    let fairness_key = match graph.share_of(&wish.input) {
+        Ok(share) => share,
+        Err(fault) => {
+            let why = format!(
+                "`fairness.key` of the workflow has no value for this input: {}",
+                fault.message
+            );
+            return Ok(Err(Begun::Refused(why)));
+        }
+    };
     let header = GraphHeader {
+        fairness_key,
         tier: wish.tier.unwrap_or(graph.document.fairness.tier),
         labels,
         ..GraphHeader::default()

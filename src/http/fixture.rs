@@ -27,6 +27,7 @@ use crate::engine::changes::claim::{self, Claimed, Pass};
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::maintain::Rules;
 use crate::engine::changes::publish;
+use crate::engine::changes::tasks::Turns;
 use crate::engine::core::{Engine, EngineParts};
 use crate::engine::dispatch::Dispatcher;
 use crate::store::coordination::StateDirectory;
@@ -275,6 +276,7 @@ impl Face {
             processes,
             rules: Rules::plain(),
             leave_to: 0,
+            turns: Turns::default(),
         };
         let book = self.app.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass)).await.claimed

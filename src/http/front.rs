@@ -18,6 +18,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
+use super::bridge;
 use super::error::Problem;
 use super::once::{self, Gate};
 use super::origin::Foreign;
@@ -126,7 +127,12 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
 
 async fn routed(app: &App, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    let max = usize::try_from(app.config().server.max_body_bytes).unwrap_or(usize::MAX);
+    let mut max = app.config().server.max_body_bytes;
+    if parts.uri.path().starts_with(bridge::HEAD) {
+        // What a worker has made is a payload, and may be as large as any.
+        max = max.max(bridge::body_bytes_max());
+    }
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
     let announced = body.size_hint().lower();
     let too_large = || {
         app.engine.metrics.count_rejected("body");

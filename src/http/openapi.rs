@@ -163,7 +163,7 @@ pub(super) fn refusals(operation: &Operation) -> Vec<u16> {
 fn tag(path: &str) -> &str {
     let path = path.strip_prefix("/api").unwrap_or(path);
     match path.trim_start_matches('/').split(['/', ':']).next() {
-        Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows")) => noun,
+        Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows" | "bridge")) => noun,
         Some(_) | None => "daemon",
     }
 }
@@ -186,6 +186,7 @@ fn path_parameter(name: &str) -> Value {
         "attempt" => "The number of an attempt, from 1.",
         "family_slug" => "The name of a workflow.",
         "version" => "The number of a version, from 1.",
+        "token" => "The token of a claimed task.",
         _ => "",
     };
     json!({"name": name, "in": "path", "required": true, "description": about, "schema": {"type": "string"}})

@@ -31,7 +31,9 @@ const ASKS: [&str; 5] = [
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 7] = ["job", "slot", "run", "workflow", "event", "system", "metrics"];
+const NOUNS: [&str; 8] = [
+    "job", "slot", "run", "workflow", "event", "system", "metrics", "bridge",
+];
 
 #[test]
 fn the_committed_document_is_this_one() {
@@ -105,6 +107,8 @@ struct Stage {
     waiting: String,
     retrying: String,
     entry: String,
+    /// Of a task that a worker has.
+    token: String,
     /// For files that an operation makes: outside of the state directory.
     elsewhere: tempfile::TempDir,
 }
@@ -146,7 +150,9 @@ async fn stage() -> Stage {
     let report = &examples()["putWorkflow"]["body"];
     face.post_json("/api/workflows", &report.to_string()).await;
     face.post("/api/workflows/nightly-report:publish").await;
+    let token = claimed_task(&face).await;
     Stage {
+        token,
         ended,
         waiting: text("runId"),
         retrying: again["runId"].as_str().unwrap().to_owned(),
@@ -154,6 +160,22 @@ async fn stage() -> Stage {
         elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
+}
+
+async fn claimed_task(face: &Face) -> String {
+    let remote = json!({"family_slug": "remote",
+        "steps": [{"ref": "t", "type": "STEP_TYPE_TASK", "args": {"queue": "work"}}]});
+    face.post_json("/api/workflows", &remote.to_string()).await;
+    face.post("/api/workflows/remote:publish").await;
+    face.post("/api/workflows/remote/runs").await;
+    let polled = face
+        .post_json("/api/bridge/poll", r#"{"queue": "work", "worker": "w"}"#)
+        .await;
+    let token = polled.json()["data"]["tasks"][0]["token"].clone();
+    token
+        .as_str()
+        .unwrap_or_else(|| panic!("{}", polled.text))
+        .to_owned()
 }
 
 impl Stage {
@@ -176,6 +198,7 @@ impl Stage {
             ("{attempt}", "1"),
             ("{family_slug}", "nightly-report"),
             ("{version}", "1"),
+            ("{token}", self.token.as_str()),
         ];
         names
             .iter()
@@ -198,6 +221,8 @@ impl Stage {
                 Value::from(1)
             } else if matches!(field.kind, Kind::Flag) {
                 Value::Bool(true)
+            } else if field.name == "items" {
+                json!([])
             } else if field.name == "document" {
                 examples()["putWorkflow"]["body"].clone()
             } else if field.name == "path" {

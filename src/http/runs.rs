@@ -10,11 +10,12 @@ use utoipa::ToSchema;
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::once::{self, Once};
+use super::waits::{for_worker, is_own_queue};
 use super::{head, slots, version};
 use crate::domain::report::{Effect, EffectState};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::graph::state::WaitsFor;
+use crate::domain::workflow::graph::state::{Line, WaitsFor};
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
@@ -418,6 +419,12 @@ pub(super) fn waiting(
 ) -> Result<Option<Waiting>, StoreError> {
     match &step.phase {
         StepPhase::Ready { .. } => {
+            let line = step.graph.as_ref().and_then(|graph| graph.line.as_ref());
+            if let Some(Line::Tasks(place)) = line
+                && !is_own_queue(&place.queue)
+            {
+                return Ok(Some(plain("worker", for_worker(&place.queue))));
+            }
             let ready = rows.get(&READY_STEPS, &(TENANT, run, step.step.clone()))?;
             let elsewhere = ready
                 .and_then(|ready| ready.node)

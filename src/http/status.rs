@@ -18,7 +18,7 @@ use crate::engine::book::Book;
 use crate::engine::changes::drift::{Drift, Other};
 use crate::engine::changes::{head, late};
 use crate::store::rows::{BreachRow, NodeRecord};
-use crate::store::tables::{NODE_DRAINS, POISONED_RUNS, READY_STEPS, RUNS};
+use crate::store::tables::{NODE_DRAINS, POISONED_RUNS, READY_STEPS, RUNS, TASKS};
 use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -328,9 +328,10 @@ pub(super) async fn verdict_now(app: &App) -> String {
 
 fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreError> {
     let mut pools = Vec::with_capacity(book.slot_pools.len());
-    let mut waiting = rows
-        .raw_scan(READY_STEPS.index(), &[], None, false, usize::MAX)?
-        .len() as u64;
+    let mut waiting = 0;
+    for table in [READY_STEPS.index(), TASKS.index()] {
+        waiting += rows.raw_scan(table, &[], None, false, usize::MAX)?.len() as u64;
+    }
     for name in book.slot_pools.keys() {
         let numbers = match pool_numbers(rows, book, name, now) {
             Ok(numbers) => Some(numbers),

@@ -9,8 +9,9 @@ use super::{head, runs as run_views};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::run::StepPhase;
 use crate::engine::book::Book;
+use crate::engine::changes::graph::{INTERNAL_QUEUE, PROCESS_QUEUE};
 use crate::store::keys::{HighFirst, Key};
-use crate::store::tables::{ATTEMPTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS};
+use crate::store::tables::{ATTEMPTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS, TASKS};
 use crate::store::{Rows, StoreError, entries};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
@@ -37,7 +38,7 @@ pub(super) struct WaitsView {
 /// Runs that wait for the same.
 #[derive(Debug, Serialize, ToSchema)]
 struct WaitGroup {
-    /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready` of the head of a queue, or `backoff`.
+    /// `slots`, `paused`, `forbid`, `node`, `drift`, `worker` or `ready` of the head of a queue, or `backoff`.
     code: &'static str,
     text: String,
     pool: Option<String>,
@@ -70,6 +71,7 @@ pub(super) fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Wai
         }
     }
     groups.extend(of_ready_steps(rows, book)?);
+    groups.extend(of_tasks(rows)?);
     groups.extend(of_retries(rows)?);
     let total = groups.iter().map(|group| group.count).sum();
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
@@ -159,6 +161,43 @@ fn of_ready_steps(rows: &mut impl Rows, book: &Book) -> Result<Vec<WaitGroup>, S
         });
     }
     Ok(views)
+}
+
+/// True for the queues of what this program executes itself.
+pub(super) fn is_own_queue(queue: &str) -> bool {
+    [INTERNAL_QUEUE, PROCESS_QUEUE].contains(&queue)
+}
+
+/// Why a task waits.
+pub(super) fn for_worker(queue: &str) -> String {
+    format!("Waits for a worker of queue `{queue}`")
+}
+
+/// Steps of graphs that need no slots: tasks wait for a remote worker, the others may start at any moment.
+fn of_tasks(rows: &mut impl Rows) -> Result<Vec<WaitGroup>, StoreError> {
+    let mut groups: BTreeMap<String, (u64, RunId)> = BTreeMap::new();
+    for each in rows.scan_each(&TASKS, &(TENANT,), None, usize::MAX)? {
+        if let Ok(((_, queue, ..), task)) = each.row {
+            groups.entry(queue).or_insert((0, task.run)).0 += 1;
+        }
+    }
+    let group = |(queue, (count, run)): (String, (u64, RunId))| {
+        let is_own = is_own_queue(&queue);
+        WaitGroup {
+            code: if is_own { "ready" } else { "worker" },
+            text: if is_own {
+                ANY_MOMENT.to_owned()
+            } else {
+                for_worker(&queue)
+            },
+            pool: None,
+            count,
+            oldest_since: None,
+            retry_at: None,
+            head: Some(head_of(run, None)),
+        }
+    };
+    Ok(groups.into_iter().map(group).collect())
 }
 
 /// Steps whose next attempt waits for its time.

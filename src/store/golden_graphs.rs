@@ -2,8 +2,10 @@
 
 use super::codec;
 use super::golden::{Sample, sample};
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
+use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
@@ -13,7 +15,7 @@ use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger}
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 use crate::words::payload::JsonText;
-use crate::words::time::Millis;
+use crate::words::time::{BootMillis, Millis};
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = include_str!("golden_graphs.txt");
@@ -206,6 +208,7 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     };
     out.push(sample("blob", &StoredValue(blob)));
     facts(out);
+    claims(out);
     let item = Transition {
         step: Some(step_ref("s")),
         what: "succeeded".to_owned(),
@@ -227,9 +230,35 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     ));
     out.push(sample(
         "any",
+        &UnseenRow {
+            seq: 300,
+            run: RunId([1; 16]),
+            step: step_ref("s"),
+        },
+    ));
+    out.push(sample(
+        "any",
         &TaskRow {
             run: RunId([1; 16]),
             step: step_ref("s"),
+        },
+    ));
+}
+
+fn claims(out: &mut Vec<Sample>) {
+    out.push(sample(
+        "any",
+        &TaskClaim {
+            run: RunId([1; 16]),
+            step: step_ref("s"),
+            queue: "q".to_owned(),
+            worker: "w".to_owned(),
+            hold_ms: 30_000,
+            strict: true,
+            clock: ClockId("b:1".to_owned()),
+            until: BootMillis(300),
+            until_wall: Millis(1_000),
+            renewals: 2,
         },
     ));
 }
@@ -241,6 +270,8 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<HistoryRow>(bytes));
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
+    drop(codec::decode::<TaskClaim>(bytes));
+    drop(codec::decode::<UnseenRow>(bytes));
 }
 
 /// A run and a step of version 1 are read as the same without a part of a graph.

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::domain::payload::Payload;
+use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::tick::Transition;
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
-use crate::words::time::Millis;
+use crate::words::time::{BootMillis, Millis, Now};
 
 /// A value of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,4 +107,59 @@ pub struct TaskRow {
     pub run: RunId,
     /// The step.
     pub step: StepRef,
+}
+
+/// A claim of a remote worker. It outlives the daemon over which it was made: any daemon takes its completion, and any puts
+/// it back when its time is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskClaim {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+    /// The queue.
+    pub queue: String,
+    /// What the worker calls itself.
+    pub worker: String,
+    /// Between two signs of life.
+    pub hold_ms: u64,
+    /// A worker that is not heard of has failed; otherwise its task is put back.
+    pub strict: bool,
+    /// The clock of `until`.
+    pub clock: ClockId,
+    /// It must be heard of before this.
+    pub until: BootMillis,
+    /// The same for people.
+    pub until_wall: Millis,
+    /// How often it was renewed.
+    pub renewals: u64,
+}
+
+impl TaskClaim {
+    /// True when its time is over by its own clock; `None` when that clock cannot be read here.
+    pub fn is_over(&self, clock: &ClockId, now: Now) -> Option<bool> {
+        (self.clock == *clock).then(|| self.until <= now.boot)
+    }
+
+    /// The claim after a sign of life; `None` if it has time enough as it is.
+    ///
+    /// Each renewal is for half as long again as the worker must be heard of, so that not each sign of life is a commit, and
+    /// after each there is at least the whole time.
+    pub fn renewed(&self, clock: &ClockId, now: Now) -> Option<TaskClaim> {
+        let left = if self.clock == *clock {
+            now.boot.until(self.until)
+        } else {
+            0
+        };
+        (left < self.hold_ms).then(|| {
+            let ms = self.hold_ms.saturating_add(self.hold_ms / 2);
+            TaskClaim {
+                clock: clock.clone(),
+                until: now.boot.plus(ms),
+                until_wall: now.wall.plus(ms),
+                renewals: self.renewals + 1,
+                ..self.clone()
+            }
+        })
+    }
 }

@@ -18,7 +18,9 @@ use super::error::StoreError;
 use super::migrate::{self, FORMAT};
 use super::rows::{LiveAttempt, Number};
 use super::table::Rows;
-use super::tables::{LIVE_ATTEMPTS, META, NODES, READY_STEPS, SLOT_ENTRIES, SLOT_RUNNING, SLOT_WAITING};
+use super::tables::{
+    LIVE_ATTEMPTS, META, NODES, READY_STEPS, SLOT_ENTRIES, SLOT_RUNNING, SLOT_WAITING, TASK_CLAIMS,
+};
 use super::tx::{ReadTx, Tx};
 use crate::domain::slots::claim::{ClockId, Place};
 use crate::domain::slots::entry::EntryState;
@@ -407,9 +409,24 @@ fn neutralise(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
             live.claim.place = Place::of_a_backup();
             live.claim.process = None;
             neutralise_entry(tx, &live)?;
+            neutralise_task(tx, live.claim.fence)?;
             tx.put(&LIVE_ATTEMPTS, &key, &live)?;
             count += 1;
         }
+    }
+}
+
+/// The claim of a remote worker: its worker may still answer, to this store or to the original.
+fn neutralise_task(tx: &mut Tx<'_>, fence: u64) -> Result<(), StoreError> {
+    let key = (TenantId::DEFAULT, fence);
+    match tx.get(&TASK_CLAIMS, &key) {
+        Ok(Some(mut claim)) => {
+            claim.clock = ClockId::of_a_backup();
+            tx.put(&TASK_CLAIMS, &key, &claim)
+        }
+        Ok(None) => Ok(()),
+        Err(error) if error.is_row_fault() => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

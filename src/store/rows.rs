@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
 use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
@@ -66,6 +66,7 @@ record! {
     HistoryRow, "history", 1;
     OpenCheckpoint, "open checkpoint", 1;
     TaskRow, "task", 1;
+    TaskClaim, "task claim", 1;
     WorkflowRecord, "workflow", 1;
     WorkflowDraft, "workflow draft", 1;
     WorkflowVersion, "workflow version", 1;

@@ -1,7 +1,7 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
 use super::feed::FeedRow;
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
@@ -126,7 +126,7 @@ tables! {
     45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
     /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
     46 GONE_NODES "gone_nodes" (NodeName) => Present;
-    /// Values of runs of graphs: `input`, `result`, `output STEP`, `error STEP`, `items STEP`.
+    /// Values of runs of graphs: `input`, `result`, `output STEP`, `error STEP`, `items STEP`, `taskin STEP`, `once STEP`.
     47 VALUES "values" (TenantId, RunId, String) => StoredValue;
     /// Index: steps, and runs (the empty step), that are looked at when nothing happens before.
     48 TIMERS "timers" (TenantId, Millis, RunId, String) => Present;
@@ -146,13 +146,15 @@ tables! {
     55 WORKFLOW_VERSIONS "workflow_versions" (TenantId, JobName, u32) => WorkflowVersion;
     /// Closed entries of graphs' steps that their coordinator has not looked at; they count as if they waited.
     56 SLOT_UNSEEN "slot_unseen" (TenantId, SlotPoolName, EntryId) => UnseenRow;
+    /// Claims of remote workers, by fence.
+    57 TASK_CLAIMS "task_claims" (TenantId, u64) => TaskClaim;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::SLOT_UNSEEN.index, super::NAMES.len() - 1);
+        assert_eq!(super::TASK_CLAIMS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

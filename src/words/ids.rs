@@ -168,6 +168,14 @@ pub fn fresh_request_id() -> String {
     base32(u128::from_be_bytes(fresh_uuid()))
 }
 
+/// 128 bits of chance that are a secret, as two numbers.
+pub fn secret_numbers() -> [u64; 2] {
+    [
+        u64::from_be_bytes(random_bytes()),
+        u64::from_be_bytes(random_bytes()),
+    ]
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that makes time-ordered ids"

@@ -212,6 +212,8 @@ pub const GRAPH_BENDS_MAX: usize = 20_000;
 pub const GRAPH_SWEEPS_MAX: usize = 12;
 /// Links up to which a drawn graph tries swaps of neighbours after each sweep.
 pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Steps of one run that are read for its picture; with more, those in branches are not counted one by one.
+pub const GRAPH_STEPS_READ_MAX: usize = 5_000;
 /// Bodies inside of bodies that are drawn.
 pub const GRAPH_DEPTH_MAX: usize = 8;
 /// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.
@@ -312,3 +314,25 @@ pub const HTTP_HEADERS_BYTES_MAX: usize = 32 << 10;
 pub const HTTP_ADDRESSES_MAX: usize = 16;
 /// Longest wait that `Retry-After` of an answer can ask for: a day.
 pub const HTTP_RETRY_AFTER_MS_MAX: u64 = 24 * 3_600_000;
+/// Characters of a share's name; what is longer is cut.
+pub const FAIRNESS_KEY_CHARS_MAX: usize = 128;
+/// Queues of tasks whose turns a daemon remembers.
+pub const FAIR_QUEUES_MAX: usize = 1_000;
+/// A remote worker must be heard of again within this time, unless its step says otherwise.
+pub const VISIBILITY_MS: u64 = 30_000;
+/// Tasks that one request of a worker claims.
+pub const TASKS_PER_POLL_MAX: usize = 256;
+/// Completions in one request.
+pub const COMPLETIONS_MAX: usize = 256;
+/// Bytes of all inputs in one answer to a worker; one task may have more.
+pub const TASK_INPUTS_BYTES_MAX: u64 = 64 << 20;
+/// The longest wait of a worker for a task.
+pub const POLL_WAIT_MS_MAX: u64 = 60_000;
+/// Characters of a worker's name and of a queue's.
+pub const WORKER_CHARS_MAX: usize = 128;
+/// Characters of what a worker says of its failure; what is longer is cut.
+pub const TASK_MESSAGE_CHARS_MAX: usize = 4_096;
+/// What the body of a completion may have beside its payload.
+pub const TASK_BODY_SLACK_BYTES: u64 = 64 << 10;
+/// Requests of HTTP steps that one daemon has under way.
+pub const HTTP_STEPS_MAX: usize = 32;

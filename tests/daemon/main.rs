@@ -10,6 +10,7 @@ mod support;
 
 mod again;
 mod backups;
+mod bridge;
 mod commands;
 mod crash;
 mod crontabs;
@@ -20,6 +21,7 @@ mod examples;
 mod export;
 mod faults;
 mod graphs;
+mod graphs_crash;
 mod many;
 mod matrix;
 mod observed;

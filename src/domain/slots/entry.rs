@@ -157,6 +157,8 @@ pub mod reason {
     pub const LEASE_LOST: &str = "pool lease lost";
     /// T13.
     pub const DAEMON_DIED: &str = "daemon died";
+    /// A remote worker was not heard of in time.
+    pub const WORKER_SILENT: &str = "worker silent";
     /// T14.
     pub const CRASH_LIMIT: &str = "crash limit reached";
     /// T15.

@@ -11,10 +11,11 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::domain::workflow::run::{Run, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
-use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, start};
+use crate::engine::changes::tasks::Turns;
+use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, ready, start};
 use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
-use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, READY_STEPS, SLOT_CLOSED, SLOT_WAITING_COUNT};
+use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, SLOT_CLOSED, SLOT_WAITING_COUNT};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -46,6 +47,8 @@ pub struct Pass {
     pub rules: maintain::Rules,
     /// To so many other daemons it leaves what would take it over its share of a slot pool; 0: it takes all it can.
     pub leave_to: u32,
+    /// Whose turn it is.
+    pub turns: Turns,
 }
 
 /// One claim that a pass has made.
@@ -147,41 +150,12 @@ pub fn look(
             Err(error) => return Err(error),
         }
     }
-    look.claims += ready_steps(rows, book, limits::CLAIMS_PER_CHANGE_MAX)?.len();
+    look.claims += ready::count(rows, book, limits::CLAIMS_PER_CHANGE_MAX)?;
     look.claims = look.claims.min(limits::CLAIMS_PER_CHANGE_MAX);
     if nodes::drain_of(rows, &book.node)?.is_some() {
         look.claims = 0;
     }
     Ok(look)
-}
-
-/// Steps without a slot pool that this daemon may claim, oldest first. Those of other daemons are passed over, however many
-/// a dead one has left.
-fn ready_steps(
-    rows: &mut impl Rows,
-    book: &Book,
-    most: usize,
-) -> Result<Vec<(RunId, StepRef, ReadyStep)>, StoreError> {
-    let mut found = Vec::new();
-    let mut after: Option<Vec<u8>> = None;
-    loop {
-        let page = rows.scan_each(
-            &READY_STEPS,
-            &(TENANT,),
-            after.as_deref(),
-            limits::MAINTENANCE_ROWS_MAX,
-        )?;
-        let Some(last) = page.last() else { return Ok(found) };
-        after = Some(last.key.clone());
-        for ((_, run, step), row) in page.into_iter().filter_map(|each| each.row.ok()) {
-            if row.node.as_ref().is_none_or(|node| *node == book.node) {
-                found.push((run, step, row));
-            }
-            if found.len() == most {
-                return Ok(found);
-            }
-        }
-    }
 }
 
 /// True when a pass would move the capacity of the slot pool, or trim its history.
@@ -241,7 +215,7 @@ fn look_at(
     Ok((claims, false))
 }
 
-fn policy_of(book: &Book, job: &JobName) -> ConcurrencyPolicy {
+pub(super) fn policy_of(book: &Book, job: &JobName) -> ConcurrencyPolicy {
     book.jobs
         .get(job)
         .map_or(ConcurrencyPolicy::Allow, |job| job.definition.concurrency)
@@ -282,7 +256,7 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
         done.more |= maintain::trim(tx, name)? == limits::MAINTENANCE_ROWS_MAX;
     }
     if !is_drained {
-        claim_ready(tx, book, pass, &mut free, &mut done)?;
+        ready::claim(tx, book, pass, &mut free, &mut done)?;
     }
     Ok(done)
 }
@@ -303,7 +277,7 @@ pub fn quick_pass(
     let served = match slot_pool {
         Some(name) if book.locks_trusted => serve(tx, book, pass, name, &mut free, &mut done),
         Some(_) => Ok(()),
-        None => claim_ready(tx, book, pass, &mut free, &mut done),
+        None => ready::claim(tx, book, pass, &mut free, &mut done),
     };
     match served {
         Err(Abort(error)) if !error.is_row_fault() => Err(Abort(error)),
@@ -458,7 +432,7 @@ fn claim_entry(
 }
 
 /// Asks every earlier live instance of the job to make way; the fences that were asked now.
-fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<u64>, StoreError> {
+pub(super) fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<u64>, StoreError> {
     let mut fences = Vec::new();
     let at = tx.now().wall;
     for (run, step, live) in runs::live_of(tx, job)? {
@@ -481,37 +455,7 @@ fn replace_earlier(tx: &mut Tx<'_>, job: &JobName, except: RunId) -> Result<Vec<
     Ok(fences)
 }
 
-fn claim_ready(
-    tx: &mut Tx<'_>,
-    book: &Book,
-    pass: &Pass,
-    free: &mut Vec<ProcessRef>,
-    done: &mut Passed,
-) -> Result<(), Abort> {
-    for (run, step, row) in ready_steps(tx, book, limits::MAINTENANCE_ROWS_MAX)? {
-        if policy_of(book, &row.job) == ConcurrencyPolicy::Replace
-            && head::has_live_instance(tx, &row.job, run)?
-        {
-            done.replaced.extend(replace_earlier(tx, &row.job, run)?);
-            continue;
-        }
-        let Some(process) = free.pop() else {
-            done.more = true;
-            return Ok(());
-        };
-        match claim_ready_step(tx, book, pass, run, &step, &row, process) {
-            Ok(claimed) => done.claimed.push(claimed),
-            Err(Abort(error)) if error.is_row_fault() => {
-                free.push(process);
-                tracing::error!(run_id = %run, cause = %error, "this run cannot be read; it does not start");
-            }
-            Err(abort) => return Err(abort),
-        }
-    }
-    Ok(())
-}
-
-fn claim_ready_step(
+pub(super) fn claim_ready_step(
     tx: &mut Tx<'_>,
     book: &Book,
     pass: &Pass,

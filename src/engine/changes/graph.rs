@@ -31,6 +31,9 @@ const TENANT: TenantId = TenantId::DEFAULT;
 /// The queue of steps that this program executes itself, without a process. No queue of a definition has this name.
 pub const INTERNAL_QUEUE: &str = "!http";
 
+/// The queue of steps that need a process and no slots, and that any daemon may take.
+pub const PROCESS_QUEUE: &str = "!command";
+
 /// A claim that has ended, with the attempt that it was; a poke of a sensor that was not met is none.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedClaim {
@@ -204,19 +207,25 @@ fn dispatch(
         };
         return enqueue(tx, book, (run, step, kind), demand, rules);
     }
-    let line = if doc.kind.command().is_some() {
+    let is_process = doc.kind.command().is_some();
+    let line = if is_process && run.node.is_some() {
+        // Only one daemon may take it, so nobody's turn is in question.
         Line::Processes
     } else {
         let header = run.graph.as_deref().cloned().unwrap_or_default();
         let queue = if let StepKind::Task(task) = &doc.kind {
             task.queue.clone()
+        } else if is_process {
+            PROCESS_QUEUE.to_owned()
         } else {
             INTERNAL_QUEUE.to_owned()
         };
+        // Runs that name no share of their own share with their definition.
+        let share = Some(header.fairness_key).filter(|share| !share.is_empty());
         Line::Tasks(TaskPlace {
             queue,
             tier: header.tier,
-            partition: header.fairness_key,
+            partition: share.unwrap_or_else(|| run.definition.to_string()),
             number: tx.next_number("next_task")?,
         })
     };

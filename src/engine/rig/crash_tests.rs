@@ -11,6 +11,7 @@ use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
 use crate::engine::changes::claim::{Claimed, Pass, pass};
 use crate::engine::changes::complete::Recorded;
+use crate::engine::changes::tasks::Turns;
 use crate::engine::hunt::{Hunter, found_in};
 use crate::engine::live::marks_of;
 use crate::os::proc;
@@ -125,6 +126,7 @@ pub(super) fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
         processes: vec![process],
         rules: super::stage::plain(),
         leave_to: 0,
+        turns: Turns::default(),
     };
     let book = daemon.engine.book();
     daemon.change(move |tx| pass(tx, &book, &given)).claimed.remove(0)

@@ -12,6 +12,7 @@ use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::blocked::BlockedHeads;
 use crate::engine::changes::claim::{self, Claimed};
 use crate::engine::changes::start::{Start, Started};
+use crate::engine::changes::tasks::Turns;
 use crate::engine::changes::{cancel, deliver, nodes, retry};
 use crate::engine::effects::Courier;
 use crate::engine::hunt::Hunter;
@@ -416,6 +417,7 @@ fn what_would_be_over_its_share_is_left_to_the_others() {
             processes: (0..8).map(|_| rig.process()).collect(),
             rules: super::stage::plain(),
             leave_to,
+            turns: Turns::default(),
         };
         let book = rig.engine.book();
         rig.change(move |tx| claim::pass(tx, &book, &pass))

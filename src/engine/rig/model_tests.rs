@@ -10,6 +10,7 @@ use crate::domain::slots::entry::{EntryState, reason};
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::engine::changes::claim::{self, Claimed, Pass};
+use crate::engine::changes::tasks::Turns;
 use crate::engine::changes::{cancel, complete, pause, retire, start};
 use crate::store::Rows;
 use crate::store::tables::{META, RUNS, SLOT_ENTRIES, SLOT_POOLS};
@@ -294,6 +295,7 @@ fn row_budget() {
             processes: vec![rig.process()],
             rules,
             leave_to: 0,
+            turns: Turns::default(),
         };
         let (mut passed, rows) = rig.counted(move |tx| claim::pass(tx, &book, &given));
         assert_eq!(rows, claimed, "{which}: claim, at most 8");
@@ -327,6 +329,7 @@ fn a_claim_writes_the_same_with_a_thousand_waiting() {
             processes: vec![rig.process()],
             rules,
             leave_to: 0,
+            turns: Turns::default(),
         };
         rows.push(rig.counted(move |tx| claim::pass(tx, &book, &given)).1);
     }

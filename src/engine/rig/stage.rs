@@ -23,6 +23,7 @@ use crate::engine::changes::complete::{self, Holder, Recorded};
 use crate::engine::changes::maintain::Rules;
 use crate::engine::changes::renew::{self, Renewal};
 use crate::engine::changes::start::{self, Start, Started};
+use crate::engine::changes::tasks::Turns;
 use crate::engine::changes::{head, publish, settle};
 use crate::engine::core::{Engine, EngineParts};
 use crate::store::coordination::{HeldLock, StateDirectory};
@@ -92,6 +93,11 @@ impl Rig {
             damage_planned: Cell::new(false),
             folder,
         }
+    }
+
+    /// The first daemon dies.
+    pub(super) fn die_first(&mut self) {
+        self.first.die();
     }
 
     /// Another daemon of that name with the first one's configuration.
@@ -355,6 +361,7 @@ impl Daemon {
             processes,
             rules,
             leave_to: 0,
+            turns: Turns::default(),
         };
         let book = self.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass))

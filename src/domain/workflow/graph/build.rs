@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::document::{Document, EdgeDoc, EdgeKind, OnError, StepDoc};
 use super::key::NodeId;
-use super::kinds::{Dataflow, Gather, Http, Scatter, StepKind};
-use super::template::Template;
+use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
+use super::template::{Template, as_text};
 use crate::domain::workflow::run::StepPhase;
-use crate::expr::{Fault, Profile, Program};
+use crate::expr::{Fault, Profile, Program, Scope};
+use crate::words::limits;
 use crate::words::names::StepRef;
 
 /// What every expression of a graph may read.
@@ -18,6 +19,8 @@ pub const NAMES: [&str; 4] = ["input", "steps", "vars", "run"];
 pub const ITEM_NAMES: [&str; 6] = ["input", "steps", "vars", "run", "item", "index"];
 /// The same for expressions that fold a list.
 pub const FOLD_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "acc"];
+/// What the share of a run may read.
+pub const SHARE_NAMES: [&str; 1] = ["input"];
 /// What `retry_if` may read.
 pub const RETRY_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "error"];
 
@@ -30,6 +33,7 @@ pub struct Graph {
     by_name: BTreeMap<StepRef, NodeId>,
     roots: Vec<NodeId>,
     top_level: u32,
+    share: Option<Program>,
 }
 
 /// A compiled step.
@@ -178,6 +182,9 @@ pub enum BuildError {
     /// A name that two steps have.
     #[error("two steps have the name {0}")]
     Twice(StepRef),
+    /// The expression of the share.
+    #[error("fairness.key: {0}")]
+    Share(Fault),
     /// A gather whose scatter is none.
     #[error("step {0} gathers from what is no scatter")]
     NoScatter(StepRef),
@@ -195,11 +202,15 @@ impl Graph {
         let is_root = |id: &NodeId| nodes[*id].scatter.is_none() && nodes[*id].incoming.is_empty();
         let roots = (0..nodes.len()).filter(is_root).collect();
         let top_level = u32::try_from(document.steps.len()).unwrap_or(u32::MAX);
+        let share = document.fairness.key.as_deref();
+        let share = share.map(|text| Program::compile(text, Profile::Workflow, &SHARE_NAMES));
+        let share = share.transpose().map_err(BuildError::Share)?;
         Ok(Graph {
             nodes,
             by_name: building.by_name,
             roots,
             top_level,
+            share,
             document,
         })
     }
@@ -229,6 +240,17 @@ impl Graph {
         &self.roots
     }
 
+    /// To which share of its tier a run with this input belongs; the empty one unless the definition says otherwise.
+    pub fn share_of(&self, input: &Value) -> Result<String, Fault> {
+        let Some(program) = &self.share else {
+            return Ok(String::new());
+        };
+        let mut scope = Scope::new();
+        scope.set("input", input);
+        let text = as_text(&program.evaluate(&scope)?);
+        Ok(text.chars().take(limits::FAIRNESS_KEY_CHARS_MAX).collect())
+    }
+
     /// Steps outside of scatters: a run has ended when so many have.
     pub fn top_level(&self) -> u32 {
         self.top_level
@@ -240,7 +262,7 @@ impl Node {
     pub fn fails_run_by<'p>(&self, phase: &'p StepPhase) -> Option<&'p str> {
         if let StepPhase::Failed { reason, .. } = phase {
             self.fails_run().then_some(reason)
-        } else if let StepPhase::UpstreamFailed { reason, .. } = phase {
+        } else if let StepPhase::UpstreamFailed { reason, .. } | StepPhase::Cancelled { reason, .. } = phase {
             Some(reason)
         } else {
             None
@@ -456,7 +478,10 @@ impl Compiler<'_> {
             StepKind::Fail(fail) => Work::Fail(fail.code.clone(), self.text(&fail.message)?),
             StepKind::Succeed(succeed) => Work::Succeed(self.optional(succeed.output.as_deref())?),
             StepKind::Command(_) => Work::Command,
-            StepKind::Sensor(_) => Work::Sensor,
+            StepKind::Sensor(sensor) => match &sensor.probe {
+                Probe::Command(_) => Work::Sensor,
+                Probe::Http(http) => Work::Http(Box::new(self.http(http)?)),
+            },
             StepKind::Http(http) => Work::Http(Box::new(self.http(http)?)),
             StepKind::Task(task) => Work::Task(self.optional(task.input.as_deref())?),
         })

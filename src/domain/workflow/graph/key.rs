@@ -55,6 +55,18 @@ impl Key {
         Some((key, *branch))
     }
 
+    /// True for a step in a branch of that scatter, or in one of a scatter inside of it.
+    pub fn is_in(&self, graph: &Graph, scatter: &Key) -> bool {
+        let mut inner = self.clone();
+        while let Some((around, _)) = inner.around(graph) {
+            if around == *scatter {
+                return true;
+            }
+            inner = around;
+        }
+        false
+    }
+
     /// Its name in the store and on the wire.
     pub fn name(&self, graph: &Graph) -> StepRef {
         graph.node(self.node).doc.name.instance(&self.path)
@@ -81,6 +93,10 @@ pub enum ValueName {
     Error(StepRef),
     /// The list of a scatter.
     Items(StepRef),
+    /// What a remote worker gets.
+    TaskInput(StepRef),
+    /// The idempotency key of a step that has one of its own.
+    OnceKey(StepRef),
 }
 
 /// The key in the store.
@@ -92,6 +108,8 @@ impl fmt::Display for ValueName {
             ValueName::Output(step) => write!(out, "output {step}"),
             ValueName::Error(step) => write!(out, "error {step}"),
             ValueName::Items(step) => write!(out, "items {step}"),
+            ValueName::TaskInput(step) => write!(out, "taskin {step}"),
+            ValueName::OnceKey(step) => write!(out, "once {step}"),
         }
     }
 }

@@ -21,6 +21,7 @@ mod launched;
 mod moves;
 mod reach;
 pub mod read;
+pub mod request;
 mod scope;
 pub mod simulate;
 pub mod span;
@@ -30,5 +31,15 @@ pub mod tick;
 mod timers;
 mod tries;
 
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod model_follow;
+#[cfg(test)]
+mod model_plan;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod model_trial;
 #[cfg(test)]
 mod tests;
