@@ -120,6 +120,7 @@ fn pool_inheritance_of_tasks() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn every_faulty_task_is_named_with_its_rule() {
     for (tasks, expected) in [
         ("{id: a}", "5:14 task 'd.a': command is missing"),

@@ -30,8 +30,7 @@ fn companions(section: Section, word: &str, value: &str) -> &'static [(&'static 
             &[("pool", "warehouse"), ("command", "'true'")]
         }
         (Section::Task, "expand") => &[("dependsOn", "[first]"), ("command", "'true'")],
-        (Section::Task, "command") => &[],
-        (Section::Task, _) => &[("command", "'true'")],
+        (Section::Task, field) if field != "command" => &[("command", "'true'")],
         (Section::Job | Section::Defaults, "poolSlots" | "queuePriority" | "queueTimeout") => {
             &[("pool", "warehouse")]
         }

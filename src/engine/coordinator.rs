@@ -356,6 +356,7 @@ fn rules_of(engine: &Engine) -> Rules {
 
 /// What some ticks mean for others than their runs.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is told to somebody else")]
 struct Echo {
     wants_process: bool,
     slot_pool: Option<SlotPoolName>,
@@ -402,7 +403,7 @@ async fn write(
     };
     let meeting = bridge::Meeting::of(engine, &echo.queues);
     let book = engine.book();
-    let passes = meeting.passes();
+    let waiting = meeting.passes();
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
@@ -418,15 +419,15 @@ async fn write(
             Some(pass) => tasks::claim(tx, pass)?,
             None => Vec::new(),
         };
-        let met = bridge::meet(tx, &passes)?;
+        let met = bridge::meet(tx, &waiting)?;
         Ok((applied, passed, claimed, met))
     });
-    let (applied, passed, claimed, met) = changed.await.map_err(|error| error.to_string())?;
+    let (outcomes, passed, claimed, met) = changed.await.map_err(|error| error.to_string())?;
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     meeting.hand_over(engine, met);
-    let mut written = Vec::with_capacity(applied.len());
-    for applied in applied {
+    let mut written = Vec::with_capacity(outcomes.len());
+    for applied in outcomes {
         let Applied::Done(fences) = applied else {
             written.push(false);
             continue;

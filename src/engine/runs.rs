@@ -190,7 +190,7 @@ where
     };
     let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
     let meeting = bridge::Meeting::of(engine, &queues);
-    let passes = meeting.passes();
+    let waiting = meeting.passes();
     let book = engine.book();
     let begun = Begun::Run {
         id: prepared.changes.run.id,
@@ -206,7 +206,7 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = bridge::meet(tx, &passes)?;
+        let met = bridge::meet(tx, &waiting)?;
         Ok((told, passed, met))
     });
     let (told, passed, met) = changed.await?;

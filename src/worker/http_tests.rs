@@ -21,6 +21,9 @@ struct Receiver {
     asked: Arc<Mutex<Vec<String>>>,
 }
 
+/// What a receiver says to a request.
+type Answering = Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>;
+
 impl Receiver {
     /// Answers each request with what `answer` makes of it, and closes.
     async fn new(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Receiver {
@@ -28,7 +31,7 @@ impl Receiver {
     }
 
     /// Sends `endless` again and again behind the answer.
-    async fn serving(answer: Arc<dyn Fn(&str) -> Vec<u8> + Send + Sync>, endless: &'static str) -> Receiver {
+    async fn serving(answer: Answering, endless: &'static str) -> Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -405,7 +408,8 @@ async fn who_does_not_answer_or_speaks_no_tls_has_a_code_of_its_own() {
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
-            stream.read(&mut [0; 4096]).await.unwrap();
+            let read = stream.read(&mut [0; 4096]).await.unwrap();
+            assert!(read > 0, "it says something first");
             stream.write_all(said.as_bytes()).await.unwrap();
         });
         let failure = failed(&get(&format!("https://127.0.0.1:{port}/"))).await;

@@ -123,8 +123,8 @@ async fn a_command_finds_the_input_of_its_step() {
     let folder = tempfile::tempdir().unwrap();
     let copies = step("cat \"$DUCTOR_INPUT\" > \"$DUCTOR_OUTPUT\"");
     let input = "{\"a\": \"\u{fc}\", \"n\": [1.50]}";
-    let copied = ended(folder.path(), copies, Some(input)).await;
-    assert_eq!(copied.output.unwrap().as_str(), input);
+    let ended_well = ended(folder.path(), copies, Some(input)).await;
+    assert_eq!(ended_well.output.unwrap().as_str(), input);
     let (outcome, reason, _) = with("test -z \"$DUCTOR_INPUT\"").await;
     assert_eq!(
         (outcome, reason),

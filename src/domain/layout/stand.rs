@@ -329,6 +329,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one picture, looked at whole")]
     fn boxes_have_one_state_and_bodies_have_counts() {
         let document = document();
         let branches = Branches {

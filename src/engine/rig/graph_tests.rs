@@ -369,6 +369,7 @@ impl Replayed {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one run from its begin to its replay")]
 fn replayed_facts_give_the_rows_that_are_stored() {
     let rig = Rig::new(&[], &[]);
     rig.publish_graph(&json!({"family_slug": "w", "steps": [retrying("a", 3),

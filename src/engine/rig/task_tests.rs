@@ -32,10 +32,11 @@ fn plan(text: &str) -> JobPlan {
 }
 
 fn begin(rig: &Rig, job: &str) -> RunId {
-    match rig.begin_run(&rig.wish(job, by_hand())).unwrap() {
-        Started::Ready { run } => run,
-        other => panic!("{other:?}"),
-    }
+    let begun = rig.begin_run(&rig.wish(job, by_hand())).unwrap();
+    let Started::Ready { run } = begun else {
+        panic!("{begun:?}");
+    };
+    run
 }
 
 fn step(rig: &Rig, run: RunId) -> StepState {

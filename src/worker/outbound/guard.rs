@@ -230,6 +230,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table of cases")]
     fn everything_inside_is_denied_and_says_what_it_is() {
         let cases = [
             (

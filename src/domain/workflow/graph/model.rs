@@ -241,6 +241,7 @@ impl Model<'_> {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one line for each fact")]
     fn fact(&mut self, fact: &Fact) -> &'static str {
         if self.has_ended() {
             let by_people = matches!(
@@ -352,10 +353,10 @@ impl Model<'_> {
         self.state = "running";
         for at in self.open() {
             let now = self.now;
-            match self.one(&at).is {
-                Is::Held => self.make_ready(&at),
-                Is::Retrying(due) | Is::Poke(due) if due <= now => self.make_ready(&at),
-                _ => {}
+            let is = self.one(&at).is.clone();
+            let is_due = matches!(is, Is::Retrying(due) | Is::Poke(due) if due <= now);
+            if is_due || is == Is::Held {
+                self.make_ready(&at);
             }
         }
         "yes"
@@ -402,7 +403,7 @@ impl Model<'_> {
         let over = self.one(&at).over;
         match end {
             AttemptEnd::Succeeded(output) => {
-                self.succeed(&at, output.as_ref().map(|output| (**output).clone()))
+                self.succeed(&at, output.as_ref().map(|output| (**output).clone()));
             }
             _ if over => self.fail(&at, "timeout.total"),
             AttemptEnd::Failed(error) => {
@@ -450,13 +451,13 @@ impl Model<'_> {
         let (now, step) = (self.now, self.step(at));
         let one = self.one(at).clone();
         if one.total_at.is_some_and(|total| total <= now) {
-            match one.is {
-                Is::Running(_) if step.does != Does::Task => {
-                    self.one(at).over = true;
-                    self.one(at).total_at = None;
-                }
-                Is::Branches => self.end_branches(at),
-                _ => self.fail(at, "timeout.total"),
+            if matches!(one.is, Is::Running(_)) && step.does != Does::Task {
+                self.one(at).over = true;
+                self.one(at).total_at = None;
+            } else if one.is == Is::Branches {
+                self.end_branches(at);
+            } else {
+                self.fail(at, "timeout.total");
             }
             return;
         }

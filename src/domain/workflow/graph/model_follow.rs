@@ -64,7 +64,7 @@ impl Model<'_> {
         match step.does {
             Does::Task | Does::Command | Does::Sensor => self.make_ready(at),
             Does::Number(number) => self.succeed(at, Some(json!({"v": number}))),
-            Does::Fault | Does::Succeed(false) => self.fail(at, "?"),
+            Does::Fault | Does::Succeed(false) | Does::Scatter { items: None, .. } => self.fail(at, "?"),
             Does::Succeed(true) => self.succeed(at, Some(json!(42))),
             Does::Fail => self.fail(at, "stop"),
             Does::Switch { cases, default } => {
@@ -94,7 +94,6 @@ impl Model<'_> {
                 let output = self.gathered(&at.beside(from));
                 self.succeed(at, Some(output));
             }
-            Does::Scatter { items: None, .. } => self.fail(at, "?"),
             Does::Scatter { items: Some(0), .. } => self.succeed(at, Some(json!(0))),
             Does::Scatter { .. } => {
                 self.become_now(at, Is::Branches);

@@ -378,7 +378,7 @@ fn joined(steps: Vec<(Step, u16)>, wishes: Vec<(u16, u16, When)>) -> Plan {
         let scatter = scatters
             .filter(|(_, step)| matches!(step.does, Does::Scatter { .. }))
             .map(|(at, _)| at)
-            .last();
+            .next_back();
         if let (Some(scatter), 0..=2) = (scatter, salt % 4)
             && !matches!(step.does, Does::Scatter { .. })
         {

@@ -39,9 +39,9 @@ pub fn request_of<V: View>(
     now: Millis,
     view: &mut V,
 ) -> Result<Result<Wanted, StepError>, V::Error> {
-    let none = || StepError::new("http.invalid", "the definition has no such request").for_good();
+    let no_request = || StepError::new("http.invalid", "the definition has no such request").for_good();
     let Some(key) = Key::of_name(graph, step) else {
-        return Ok(Err(none()));
+        return Ok(Err(no_request()));
     };
     let node = graph.node(key.node);
     let (doc, is_sensor) = if let StepKind::Http(http) = &node.doc.kind {
@@ -51,10 +51,10 @@ pub fn request_of<V: View>(
     {
         (http, true)
     } else {
-        return Ok(Err(none()));
+        return Ok(Err(no_request()));
     };
     let Work::Http(work) = &node.work else {
-        return Ok(Err(none()));
+        return Ok(Err(no_request()));
     };
     let mut never = || RunId([0; 16]);
     let mut moving = Moving::new(graph, run, now, view, &mut never);

@@ -239,7 +239,7 @@ fn a_switch_skips_what_it_does_not_choose() {
     assert_eq!(world.result(), json!("e"));
 }
 
-fn fan(extra: Value) -> Value {
+fn fan(extra: &Value) -> Value {
     let mut args = json!({"items": "input.list", "body": {"steps": [task("one")]}});
     args.as_object_mut()
         .unwrap()
@@ -252,7 +252,7 @@ fn fan(extra: Value) -> Value {
 
 #[test]
 fn a_scatter_does_its_body_for_each_item() {
-    let mut world = World::begun(fan(json!({"max_parallel": 2})), json!({"list": ["x", "y", "z"]}));
+    let mut world = World::begun(fan(&json!({"max_parallel": 2})), json!({"list": ["x", "y", "z"]}));
     assert_eq!(
         (world.word("one#0"), world.word("one#1"), world.word("one#2")),
         ("ready", "ready", "pending")
@@ -263,7 +263,7 @@ fn a_scatter_does_its_body_for_each_item() {
     world.done("one#0", json!("X"));
     assert_eq!(world.run.state.word(), "succeeded");
     assert_eq!(world.result(), json!({"results": ["X", "Y", "Z"], "failed": []}));
-    let empty = World::begun(fan(json!({})), json!({"list": []}));
+    let empty = World::begun(fan(&json!({})), json!({"list": []}));
     assert_eq!(empty.run.state.word(), "succeeded");
 }
 
@@ -271,7 +271,7 @@ fn a_scatter_does_its_body_for_each_item() {
 fn failed_branches_are_tolerated_up_to_the_limit() {
     for (tolerated, state) in [(0, "failed"), (1, "succeeded")] {
         let mut world = World::begun(
-            fan(json!({"tolerated_failures": tolerated})),
+            fan(&json!({"tolerated_failures": tolerated})),
             json!({"list": [0, 1, 2]}),
         );
         world.broken("one#1");
@@ -416,14 +416,14 @@ fn an_expression_that_fails_fails_its_step() {
 /// W7 of the field's cases, in small: only what failed is done again.
 #[test]
 fn w7_a_failed_branch_alone_is_tried_again() {
-    let mut first = World::begun(fan(json!({})), json!({"list": [0, 1, 2]}));
+    let mut first = World::begun(fan(&json!({})), json!({"list": [0, 1, 2]}));
     first.broken("one#1");
     first.done("one#0", json!(0));
     first.done("one#2", json!(2));
     assert_eq!(first.run.state.word(), "failed");
     let steps: Vec<StepState> = first.steps.values().cloned().collect();
     let done = again::taken_over(&first.graph, &steps, None, Millis(9_000)).unwrap();
-    let mut second = World::new(fan(json!({})), json!({"list": [0, 1, 2]}));
+    let mut second = World::new(fan(&json!({})), json!({"list": [0, 1, 2]}));
     second.values.extend(first.values.clone());
     second
         .values
