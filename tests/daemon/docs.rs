@@ -16,7 +16,7 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "bridge.md",
     "schedule.md",
     "dags.md",
