@@ -29,6 +29,7 @@ use crate::words::names::{SlotPoolName, StepRef};
 use crate::words::time::Millis;
 use crate::worker::command::{self, Ended, Plan, Stop};
 use crate::worker::process::{Shim, Usage};
+use crate::worker::step_files::StepFiles;
 
 /// A claim inside another change: what that change makes possible starts in the same commit.
 #[derive(Debug, Clone)]
@@ -275,7 +276,16 @@ impl Runner {
                 self.claimed.claim.fence,
             ),
             log_bytes_max: self.engine.log_bytes_max,
-            files: None,
+            files: run.graph.is_some().then(|| StepFiles {
+                folder: logs::files_of(
+                    &self.engine.directory.logs(),
+                    run.id,
+                    &self.claimed.step,
+                    self.claimed.number,
+                    self.claimed.claim.fence,
+                ),
+                input: None,
+            }),
         }
     }
 
@@ -333,7 +343,11 @@ impl Runner {
                 .unwrap_or_else(|| attempt.outcome.word().to_owned())
         };
         let end = match attempt.outcome {
-            Outcome::Succeeded => AttemptEnd::Succeeded(None),
+            Outcome::Succeeded => {
+                // It was parsed when it was taken.
+                let output = ended.output.as_ref().and_then(|text| text.read().ok());
+                AttemptEnd::Succeeded(output.map(Arc::new))
+            }
             Outcome::Cancelled | Outcome::Lost => AttemptEnd::Cancelled(reason()),
             Outcome::TimedOut => AttemptEnd::Failed(StepError::new("timeout.attempt", reason())),
             Outcome::Failed if is_sensor => AttemptEnd::NotMet,

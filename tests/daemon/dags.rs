@@ -396,3 +396,34 @@ fn a_reload_tells_what_became_of_dags() {
     assert_eq!(answered.stdout, "- dag d\n- dag more\n", "{answered:?}");
     daemon.post("/jobs/more/start", &json!({})).expect_status(404);
 }
+
+/// A task runs once for each item that another has written; who depends on it waits for all of them, and nothing is a success.
+#[test]
+fn an_expanded_task_runs_once_for_each_item() {
+    let place = place_with(concat!(
+        "dags:\n  - name: d\n    tasks:\n",
+        "      - id: list it\n        command: |\n          echo '{\"files\": [\"a b\", {\"n\": 1}, 7], \"none\": [], \"word\": \"x\"}' > \"$DUCTOR_OUTPUT\"\n",
+        "      - id: load\n        dependsOn: [list it]\n        expand: {fromTask: list it, key: files}\n        retries: 1\n",
+        "        command: |\n          test \"$DUCTOR_INDEX\" != 1 || test \"$DUCTOR_ATTEMPT\" = 2 || exit 1\n          echo \"$DUCTOR_TASK $DUCTOR_INDEX $DUCTOR_ITEM\" >> FOLDER/marks\n",
+        "      - {id: after, command: 'echo after >> FOLDER/marks', dependsOn: [load]}\n",
+        "      - {id: nothing, command: 'exit 1', dependsOn: [list it], expand: {fromTask: list it, key: none}}\n",
+        "      - {id: then, command: 'true', dependsOn: [nothing]}\n",
+        "  - name: wrong\n    tasks:\n",
+        "      - {id: l, command: 'echo 1 > \"$DUCTOR_OUTPUT\"'}\n",
+        "      - {id: e, command: 'true', dependsOn: [l], expand: {fromTask: l, key: files}}\n",
+    ));
+    let daemon = Builder::at(&place).start();
+    let shown = ended(&daemon, &run_id(&start(&daemon, "d")));
+    assert_eq!(shown["state"], "succeeded", "{shown}");
+    let mut marks = lines(&place, "marks");
+    assert_eq!(marks.pop().as_deref(), Some("after"));
+    marks.sort();
+    assert_eq!(marks, ["load#0 0 a b", "load#1 1 {\"n\":1}", "load#2 2 7"]);
+    let found = steps(&shown);
+    for step in ["load[]", "load#0", "load#1", "load#2", "nothing[]", "then"] {
+        assert_eq!(found[step], "succeeded", "{step}: {shown}");
+    }
+    assert_eq!(attempts(&shown, "load#1").len(), 2);
+    let wrong = ended(&daemon, &run_id(&start(&daemon, "wrong")));
+    assert_eq!(wrong["state"], "failed", "{wrong}");
+}
