@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules, slots,
-    status, torture, workflows,
+    approvals, backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules,
+    slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -139,6 +139,9 @@ pub(super) enum Command {
     /// Workflows of the API: drafts, versions, what differs.
     #[command(subcommand)]
     Workflow(workflows::WorkflowCommand),
+    /// What waits for a person, and the answers.
+    #[command(subcommand)]
+    Approval(approvals::ApprovalCommand),
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),

@@ -10,6 +10,7 @@
 //!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
 
+mod approvals;
 mod args;
 mod backup;
 mod caller;
@@ -55,6 +56,7 @@ mod wall;
 mod workflow_diff;
 mod workflow_dry;
 mod workflow_files;
+mod workflow_run;
 mod workflow_view;
 mod workflows;
 

@@ -14,11 +14,13 @@ use crate::domain::workflow::bulk::BulkWish;
 pub(super) const RETRY_EXAMPLES: &str = "\
 Examples:
   ductor run retry run_01…
+  ductor run retry run_01… --from review                of a workflow
   ductor run retry --where 'state:failed since:1h'      shows which, and asks
   ductor run retry --where 'job:backup' --yes
 
-By its id, only a run that waits for its next attempt is meant: it takes it
-now. With a filter, runs that failed or were cancelled are meant too: their
+By its id, a run that waits for its next attempt takes it now. The ended run
+of a workflow is tried again as a new run: what was done before the step, or
+what has not failed, is taken over. With a filter, runs that failed or were cancelled are meant too: their
 jobs start anew, each once however many of its runs match.";
 
 pub(super) const RERUN_EXAMPLES: &str = "\
@@ -40,6 +42,9 @@ pub(super) struct RetryArguments {
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
+    /// The step of a workflow's run from which it is tried again; what failed unless given.
+    #[arg(long, value_name = "STEP", conflicts_with = "filter")]
+    from: Option<String>,
 }
 
 /// Arguments of `run rerun`.
@@ -66,7 +71,7 @@ pub(super) async fn retry(session: &Session, arguments: &RetryArguments) -> Resu
     }
     let mut exit = Exit::Done;
     for id in &arguments.ids {
-        match retry_one(session, id).await {
+        match retry_one(session, id, arguments.from.as_deref()).await {
             Ok(()) => {}
             // One that cannot be retried does not save the others.
             Err(failure @ Failure::Problem(_)) if arguments.ids.len() > 1 => {
@@ -79,10 +84,14 @@ pub(super) async fn retry(session: &Session, arguments: &RetryArguments) -> Resu
     Ok(exit)
 }
 
-async fn retry_one(session: &Session, id: &str) -> Result<(), Failure> {
+async fn retry_one(session: &Session, id: &str, from: Option<&str>) -> Result<(), Failure> {
     let show = &session.show;
     let verb = format!("{id}:retry");
-    let answer = session.client.post(&["api", "runs", &verb], None, None).await;
+    let body = from.map(|from| json!({"from": from}));
+    let answer = session
+        .client
+        .post(&["api", "runs", &verb], body.as_ref(), None)
+        .await;
     let answer = answer.inspect_err(|failure| {
         let ended = if let Failure::Problem(problem) = failure {
             problem.member("state")
@@ -98,7 +107,11 @@ async fn retry_one(session: &Session, id: &str) -> Result<(), Failure> {
     if show.json {
         return show.document(&answer.text);
     }
-    let attempt = fields::text(fields::data(&answer.value), &["attempt"]).unwrap_or_default();
+    let data = fields::data(&answer.value);
+    if let Some(run) = fields::text(data, &["id"]).filter(|run| run != id) {
+        return show.data(&format!("{id} is tried again as {run}\n"));
+    }
+    let attempt = fields::text(data, &["attempt"]).unwrap_or_default();
     show.data(&format!("{id} takes attempt {attempt} now\n"))
 }
 

@@ -11,7 +11,6 @@ use super::failure::Failure;
 use super::fields;
 use super::filter::{self, Filter};
 use super::follow::{LogReader, Watch, Watcher};
-use super::run_again;
 use super::run_cancel;
 use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
@@ -21,6 +20,7 @@ use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
 use super::table::{Kind, Table};
 use super::times;
+use super::{run_again, workflow_run};
 use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.
@@ -48,6 +48,10 @@ pub(super) enum RunCommand {
     /// Start the job of a run once more, as a new run.
     #[command(after_help = run_again::RERUN_EXAMPLES)]
     Rerun(run_again::RerunArguments),
+    /// Hold the run of a workflow: what runs goes on, nothing else begins.
+    Pause(workflow_run::PauseArguments),
+    /// Let a held run go on.
+    Resume(IdArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -128,6 +132,8 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,
         RunCommand::Retry(arguments) => run_again::retry(session, &arguments).await,
         RunCommand::Rerun(arguments) => run_again::rerun(session, &arguments).await,
+        RunCommand::Pause(arguments) => workflow_run::pause(session, &arguments).await,
+        RunCommand::Resume(arguments) => workflow_run::resume(session, &arguments.id).await,
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }

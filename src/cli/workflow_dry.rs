@@ -111,7 +111,7 @@ fn sentence(data: &Value) -> String {
     }
 }
 
-fn read_input(path: &Path) -> Result<Value, Failure> {
+pub(super) fn read_input(path: &Path) -> Result<Value, Failure> {
     let name = path.display().to_string();
     let mut text = String::new();
     let most = config::FILE_BYTES_MAX as u64 + 1;

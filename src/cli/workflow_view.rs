@@ -120,8 +120,13 @@ pub(super) async fn show(session: &Session, arguments: &ShowArguments) -> Result
     }
     show.pairs(&pairs)?;
     show.data("\n")?;
+    show.table(&steps_table(&document))?;
+    Ok(Exit::Done)
+}
+
+fn steps_table(document: &Value) -> Table {
     let mut rows = Vec::new();
-    step_rows(&document, 0, &mut rows);
+    step_rows(document, 0, &mut rows);
     let mut table = Table::new(&[
         ("STEP", Kind::Whole),
         ("TYPE", Kind::Whole),
@@ -131,8 +136,7 @@ pub(super) async fn show(session: &Session, arguments: &ShowArguments) -> Result
     for row in &rows {
         table.row(row);
     }
-    show.table(&table)?;
-    Ok(Exit::Done)
+    table
 }
 
 /// The document as it was posted: the last member of the answer.

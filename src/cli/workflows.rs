@@ -9,7 +9,7 @@ use super::client::Body;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::session::Session;
-use super::{fields, workflow_diff, workflow_dry, workflow_files, workflow_view};
+use super::{fields, workflow_diff, workflow_dry, workflow_files, workflow_run, workflow_view};
 
 /// What can be done with workflows.
 #[derive(Debug, Subcommand)]
@@ -55,6 +55,9 @@ Example:
 A version never changes. The same content again is the same version. Runs keep
 the version that they have begun with.")]
     Publish(PublishArguments),
+    /// Begin a run.
+    #[command(after_help = workflow_run::EXAMPLES)]
+    Run(workflow_run::RunArguments),
     /// The versions of a workflow, newest first.
     Versions(SlugArguments),
     /// What differs between two versions.
@@ -157,6 +160,7 @@ pub(super) async fn perform(session: &Session, command: WorkflowCommand) -> Resu
         WorkflowCommand::DryRun(arguments) => workflow_dry::dry_run(session, &arguments).await,
         WorkflowCommand::Put(arguments) => workflow_files::put(session, &arguments).await,
         WorkflowCommand::Publish(arguments) => publish(session, &arguments).await,
+        WorkflowCommand::Run(arguments) => workflow_run::run(session, &arguments).await,
         WorkflowCommand::Versions(arguments) => workflow_view::versions(session, &arguments.slug).await,
         WorkflowCommand::Diff(arguments) => workflow_diff::diff(session, &arguments).await,
         WorkflowCommand::Deprecate(arguments) => deprecate(session, &arguments).await,

@@ -4,6 +4,7 @@
 //! which reads most of it. YAML scalars are what the core schema says: `null`, `true`, whole and other numbers, else text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value as Json};
@@ -51,7 +52,7 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
                 places,
             });
         }
-        Err(error) if name.ends_with(".json") => return Err(not_json(&source.name, &error)),
+        Err(error) if is_called_json(name) => return Err(not_json(&source.name, &error)),
         Err(_) => {}
     }
     let root = tree?;
@@ -62,6 +63,11 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
         is_json: false,
         places,
     })
+}
+
+fn is_called_json(name: &str) -> bool {
+    let extension = Path::new(name).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 fn not_json(name: &Arc<str>, error: &serde_json::Error) -> Box<Fault> {

@@ -34,7 +34,7 @@ pub(super) fn check(reading: &mut Reading<'_>, subject: &str, tasks: &[ReadTask]
         expand(reading, task, tasks, &by_id);
     }
     if let Some((ids, at)) = cycle(tasks, &by_id) {
-        let ids: Vec<_> = ids.iter().map(|id| shown(id).to_string()).collect();
+        let ids: Vec<_> = ids.iter().map(|id| shown(id).clone()).collect();
         let message = format!("{subject}cycle: {}", ids.join(" -> "));
         reading.error("config/cycle", &at, message);
     }

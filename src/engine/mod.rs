@@ -38,5 +38,4 @@ pub mod runner;
 pub mod runs;
 pub mod schedules;
 pub mod silence;
-mod task_marks;
 pub mod warm;

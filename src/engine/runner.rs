@@ -11,10 +11,10 @@ use super::changes::complete::{self, Holder, Recorded};
 use super::changes::graph::EndedClaim;
 use super::changes::maintain::Rules;
 use super::changes::renew::Renewal;
+use super::changes::task_marks;
 use super::core::Engine;
 use super::live::{HeldLease, LiveHandle, marks_of};
 use super::metrics::{SlotPoolJob, SlotPoolLabel, TypeOutcome, WorkflowLabel, in_seconds};
-use super::task_marks;
 use super::warm::process_of;
 use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
@@ -202,8 +202,7 @@ impl Runner {
             self.record(&failed(why), started_at).await;
             return;
         };
-        let run = &self.claimed.run;
-        let marks = match task_marks::marks(&self.engine, &definition, run, &self.claimed.step).await {
+        let marks = match self.task_marks(definition).await {
             Ok(marks) => marks,
             Err(why) => {
                 drop(shim);
@@ -222,6 +221,20 @@ impl Runner {
         }
         self.stop_renewing();
         self.record(&ended, started_at).await;
+    }
+
+    /// What the command of a graph's step is told about its place.
+    async fn task_marks(&self, definition: Definition) -> Result<Vec<(String, String)>, String> {
+        if !definition.is_graph() {
+            return Ok(Vec::new());
+        }
+        let blobs = self.engine.store.blobs();
+        let (run, step) = (self.claimed.run.clone(), self.claimed.step.clone());
+        let read = self.engine.read(move |tx| {
+            let place = (&run, &step);
+            Ok(task_marks::marks(tx, &blobs, &definition, place))
+        });
+        read.await.map_err(|error| error.to_string())?
     }
 
     /// The claim may have waited long for its commit: less than the margin left is too little to begin.

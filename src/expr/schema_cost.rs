@@ -140,10 +140,9 @@ fn whole(message: &str) -> Vec<Issue> {
 fn role_of(parent: Role, name: &str) -> Role {
     match parent {
         Role::Data => Role::Data,
-        Role::Names => Role::Schema,
         Role::Schema if NAMED.contains(&name) => Role::Names,
         Role::Schema if DATA.contains(&name) => Role::Data,
-        Role::Schema => Role::Schema,
+        Role::Names | Role::Schema => Role::Schema,
     }
 }
 
@@ -256,9 +255,10 @@ fn below<'d>(
     keywords
         .iter()
         .filter_map(|keyword| object.get(*keyword))
-        .flat_map(|value| match value {
-            Value::Array(schemas) => schemas.iter().collect::<Vec<_>>(),
-            one => vec![one],
+        .flat_map(|value| {
+            value
+                .as_array()
+                .map_or(std::slice::from_ref(value), Vec::as_slice)
         })
 }
 
@@ -328,46 +328,9 @@ impl<'d> Graph<'d> {
         found
     }
 
-    /// Goes through everything that `next` leads to, each schema once, and tells `again` of those that are met while
-    /// they are still open. Returns the size of `root`, where what is met again counts as it did the first time.
-    fn walk(
-        &self,
-        root: &'d Value,
-        sizes: &mut HashMap<*const Value, u64>,
-        next: impl Fn(&'d Value) -> Vec<&'d Value>,
-        mut again: impl FnMut(),
-    ) -> u64 {
-        let enter = |schema: &'d Value| Entered {
-            schema,
-            rest: next(schema),
-            size: 1,
-        };
-        let mut path = vec![enter(root)];
-        let mut last = 0;
-        while let Some(top) = path.last_mut() {
-            let Some(inner) = top.rest.pop() else {
-                last = top.size;
-                sizes.insert(std::ptr::from_ref(top.schema), last);
-                path.pop();
-                if let Some(outer) = path.last_mut() {
-                    outer.size = outer.size.saturating_add(last);
-                }
-                continue;
-            };
-            if let Some(known) = sizes.get(&std::ptr::from_ref(inner)) {
-                top.size = top.size.saturating_add(*known);
-            } else if path.iter().any(|entered| std::ptr::eq(entered.schema, inner)) {
-                again();
-            } else {
-                path.push(enter(inner));
-            }
-        }
-        last
-    }
-
     /// Parts, with each reference replaced by what it names.
     fn unfolded(&self) -> u64 {
-        self.walk(
+        walk(
             self.document,
             &mut HashMap::new(),
             |schema| self.following(schema),
@@ -386,7 +349,7 @@ impl<'d> Graph<'d> {
                 continue;
             }
             if !done.contains_key(&std::ptr::from_ref(schema)) {
-                self.walk(
+                walk(
                     schema,
                     &mut done,
                     |inner| self.in_place(inner),
@@ -397,6 +360,42 @@ impl<'d> Graph<'d> {
         }
         met_again
     }
+}
+
+/// Goes through everything that `next` leads to, each schema once, and tells `again` of those that are met while
+/// they are still open. Returns the size of `root`, where what is met again counts as it did the first time.
+fn walk<'d>(
+    root: &'d Value,
+    sizes: &mut HashMap<*const Value, u64>,
+    next: impl Fn(&'d Value) -> Vec<&'d Value>,
+    mut again: impl FnMut(),
+) -> u64 {
+    let enter = |schema: &'d Value| Entered {
+        schema,
+        rest: next(schema),
+        size: 1,
+    };
+    let mut path = vec![enter(root)];
+    let mut last = 0;
+    while let Some(top) = path.last_mut() {
+        let Some(inner) = top.rest.pop() else {
+            last = top.size;
+            sizes.insert(std::ptr::from_ref(top.schema), last);
+            path.pop();
+            if let Some(outer) = path.last_mut() {
+                outer.size = outer.size.saturating_add(last);
+            }
+            continue;
+        };
+        if let Some(known) = sizes.get(&std::ptr::from_ref(inner)) {
+            top.size = top.size.saturating_add(*known);
+        } else if path.iter().any(|entered| std::ptr::eq(entered.schema, inner)) {
+            again();
+        } else {
+            path.push(enter(inner));
+        }
+    }
+    last
 }
 
 /// Whether a check of `value` visits few enough pairs of schema and value. It counts every alternative, so it may count

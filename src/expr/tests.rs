@@ -469,6 +469,40 @@ fn what_fails_says_why() {
     );
 }
 
+/// `docs/expressions.md`: its data, and each line of its examples.
+#[test]
+fn the_page_for_users_is_true() {
+    let page = include_str!("../../docs/expressions.md");
+    let mut blocks = page.split("```").skip(1).step_by(2);
+    let data = blocks
+        .next()
+        .and_then(|block| block.strip_prefix("json"))
+        .expect("the data comes first");
+    let data: serde_json::Map<String, Value> = serde_json::from_str(data).expect("the data is JSON");
+    let mut scope = Scope::new();
+    for (name, value) in &data {
+        scope.set(name, value);
+    }
+    let names: Vec<&str> = data.keys().map(String::as_str).collect();
+    let run = |text: &str| Program::compile(text, Profile::Workflow, &names)?.evaluate(&scope);
+    let mut lines = 0;
+    for block in blocks {
+        let examples = block.strip_prefix("cel\n").expect("a block has examples");
+        for line in examples.lines() {
+            lines += 1;
+            if let Some((text, expected)) = line.split_once(" => ") {
+                let expected: Value = serde_json::from_str(expected).expect(line);
+                assert_eq!(run(text.trim()), Ok(expected), "{line}");
+            } else {
+                let (text, expected) = line.split_once(" !! ").expect("an example has a result");
+                let fault = run(text.trim()).expect_err(line);
+                assert_eq!(format!("{}: {}", fault.code, fault.message), expected, "{line}");
+            }
+        }
+    }
+    assert!(lines > 40, "{lines}");
+}
+
 #[test]
 fn a_rule_has_its_own_codes_and_limits() {
     let rule = |text: &str| Program::compile(text, Profile::Rule, &["work", "recipient"]);

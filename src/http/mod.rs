@@ -16,6 +16,7 @@ mod error;
 mod failing;
 mod fires;
 mod front;
+mod graph;
 mod head;
 mod health;
 mod input;
@@ -69,6 +70,8 @@ mod endings_tests;
 mod fixture;
 #[cfg(test)]
 mod front_tests;
+#[cfg(test)]
+mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]

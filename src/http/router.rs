@@ -15,7 +15,7 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dry_runs, fires, front, health, job_detail, job_list, jobs, log_search, logs,
+    backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs,
     metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
     run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
     timeline, week, why, workflow_versions, workflows,
@@ -138,6 +138,8 @@ fn graphs(page: Page) -> Page {
             shows(data::<run_values::StepDetail>);
         get "/api/runs/{run}/values", run_values::values, showValues, "run:read", "The input and the output of a run.",
             shows(data::<run_values::RunValues>);
+        get "/api/runs/{run}/graph", graph::of_run, showRunGraph, "run:read", "The graph of a run with the places and states of its steps.",
+            shows(data::<graph::GraphView>);
         get "/api/runs/{run}/history", run_values::history, showHistory, "run:read", "What happened to a run, oldest first.",
             query(&run_values::HISTORY_QUERY), shows(page_of::<run_values::HistoryView>);
         post "/api/runs/{run}:pause", run_signals::pause, pauseRun, "run:write", "Holds a run: what runs goes on, nothing else begins.",
@@ -181,6 +183,8 @@ fn definitions(page: Page) -> Page {
             "The versions of a workflow, newest first.", query(&PARAMS), shows(page_of::<workflow_versions::VersionView>);
         get "/api/workflows/{family_slug}/versions/{version}", workflow_versions::show, showWorkflowVersion, "workflow:read",
             "One version with its document.", shows(data::<workflow_versions::VersionDetail>), versioned();
+        get "/api/workflows/{family_slug}/graph", graph::of_workflow, showWorkflowGraph, "workflow:read",
+            "The graph of a workflow with the places of its steps.", query(&graph::QUERY), shows(data::<graph::GraphView>);
         get "/api/workflows/{family_slug}:diff", workflow_versions::compare, diffWorkflow, "workflow:read",
             "What differs between two versions: steps by name, edges, and the rest.",
             query(&workflow_versions::DIFF), shows(any_data);

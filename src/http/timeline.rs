@@ -215,7 +215,7 @@ fn standing(
         return Ok(Standing::Ended { at, text });
     }
     Ok(match &step.phase {
-        StepPhase::Ready { since } => {
+        StepPhase::Ready { since } | StepPhase::Waiting { since, .. } | StepPhase::Held { since } => {
             let text = waits_for(rows, (book, now), run, step)?;
             Standing::Queued {
                 since: *since,
@@ -245,14 +245,6 @@ fn standing(
                 since: *started_at,
                 node: live.map_or_else(|| book.node.clone(), |live| live.claim.node),
                 limit_ms,
-            }
-        }
-        StepPhase::Waiting { since, .. } | StepPhase::Held { since } => {
-            let text = waits_for(rows, (book, now), run, step)?;
-            Standing::Queued {
-                since: *since,
-                text,
-                until: None,
             }
         }
         StepPhase::Succeeded { ended_at }

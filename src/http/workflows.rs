@@ -331,12 +331,11 @@ async fn save(
                 validity: &validity,
             };
             let body = Data { data: view };
-            Ok(Some(match saved {
-                Saved::Created(_) => {
-                    let location = format!("/api/workflows/{shown}");
-                    once::accepted(StatusCode::CREATED, Some(location), &body)
-                }
-                _ => once::ok(&body),
+            Ok(Some(if matches!(saved, Saved::Created(_)) {
+                let location = format!("/api/workflows/{shown}");
+                once::accepted(StatusCode::CREATED, Some(location), &body)
+            } else {
+                once::ok(&body)
             }))
         },
     );

@@ -9,22 +9,22 @@ use redb::ReadableDatabase;
 
 use super::backup::Source;
 use super::blobs::Blobs;
+use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
 use super::effects::{self, EffectIndex};
 use super::entries::{self, EntryIndex};
 use super::error::StoreError;
+use super::graph_rows::StoredFact;
 use super::graphs;
 use super::keys::Key;
 use super::migrate::{self, FORMAT};
 use super::rows::Number;
-use super::runs;
 use super::table::{Rows, Table};
 use super::tables as all;
 use super::tx::ReadTx;
 use crate::domain::slots::entry::SlotEntry;
-use crate::domain::workflow::graph::state::Line;
 use crate::domain::workflow::run::StepPhase;
 use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
@@ -186,7 +186,7 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
 }
 
 /// The key bytes that a table has beyond, or short of, those expected.
-fn compare<K: Key, R: Record>(
+pub(super) fn compare<K: Key, R: Record>(
     tx: &mut ReadTx,
     table: &Table<K, R>,
     mut expected: BTreeSet<Vec<u8>>,
@@ -325,68 +325,44 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     }
     compare(tx, &all::ACTIVE_RUNS, active, findings)?;
     compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
-    let mut ready = BTreeSet::new();
-    let mut moving = BTreeSet::new();
-    let mut retrying = BTreeSet::new();
-    let mut due = BTreeSet::new();
-    let (mut tasks, mut checkpoints) = (BTreeSet::new(), BTreeSet::new());
-    every(tx, &all::STEPS, |(tenant, id, step), state| {
-        let (again, at) = runs::retry_index_of(&state);
-        match known.get(&id) {
-            None => findings.push(format!("steps: {id} has a step and no run")),
-            Some(job) if again => {
-                retrying.insert((tenant, job.clone(), id, step.clone()).encode());
-            }
-            Some(_) => {}
-        }
-        due.extend(at.map(|at| (tenant, at, id, step.clone()).encode()));
-        if let Some(graph) = &state.graph {
-            timers.extend(graph.timer.map(|at| (tenant, at, id, step.to_string()).encode()));
-            if graph.line == Some(Line::Processes) {
-                ready.insert((tenant, id, step.clone()).encode());
-            }
-            if let Some(Line::Tasks(place)) = &graph.line {
-                tasks.insert(graphs::task_key(place).encode());
-            }
-            if graphs::is_open_checkpoint(&state) {
-                checkpoints.insert((tenant, id, step).encode());
-            }
-            return;
-        }
-        let waits = matches!(state.phase, StepPhase::Ready { .. });
-        if waits {
-            ready.insert((tenant, id, step).encode());
-        }
-        if waits
-            || matches!(
-                state.phase,
-                StepPhase::Queued { .. } | StepPhase::Running { .. } | StepPhase::Retrying { .. }
-            )
-        {
-            moving.insert(id);
-        }
-    })?;
-    for id in alive_jobs.symmetric_difference(&moving) {
-        findings.push(format!(
-            "runs: {id} and its steps disagree about whether it has ended"
-        ));
-    }
-    compare(tx, &all::READY_STEPS, ready, findings)?;
-    compare(tx, &all::TIMERS, timers, findings)?;
-    compare(tx, &all::TASKS, tasks, findings)?;
-    compare(tx, &all::CHECKPOINTS, checkpoints, findings)?;
-    compare(tx, &all::RETRYING, retrying, findings)?;
-    compare(tx, &all::RETRY_DUE, due, findings)?;
-    every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
-        if !known.contains_key(&id) {
-            findings.push(format!("attempts: {id} has an attempt and no run"));
-        }
-    })?;
+    let headers = Headers {
+        known: known.clone(),
+        alive_jobs,
+        timers,
+    };
+    check_steps(tx, headers, findings)?;
+    belongings(tx, &known, findings)?;
     every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
         if !alive.contains(&id) {
             findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
         }
     })?;
+    Ok(())
+}
+
+/// What belongs to a run goes with it.
+fn belongings(
+    tx: &mut ReadTx,
+    known: &BTreeMap<RunId, JobName>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut orphans: BTreeSet<(&str, &str, RunId)> = BTreeSet::new();
+    let mut note = |table, what, id| {
+        if !known.contains_key(&id) {
+            orphans.insert((table, what, id));
+        }
+    };
+    every(tx, &all::ATTEMPTS, |(_, id, _, _, _), _| {
+        note("attempts", "an attempt", id);
+    })?;
+    every(tx, &all::VALUES, |(_, id, _), _| note("values", "a value", id))?;
+    every(tx, &all::HISTORY, |(_, id, _), _| {
+        note("history", "a history", id);
+    })?;
+    every(tx, &all::FACTS, |(_, id, _), _| note("facts", "a fact", id))?;
+    for (table, what, id) in orphans {
+        findings.push(format!("{table}: {id} has {what} and no run"));
+    }
     Ok(())
 }
 
@@ -396,6 +372,15 @@ fn check_live(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     every(tx, &all::STEPS, |(tenant, id, step), state| {
         if let StepPhase::Running { fence, .. } = state.phase {
             running_steps.insert((tenant, id, step).encode(), fence);
+        }
+    })?;
+    // The attempt of a graph's step may have ended while its run has not folded that in yet.
+    every(tx, &all::FACTS, |(tenant, id, _), fact| {
+        if let StoredFact::AttemptEnded { step, fence, .. } = fact {
+            let key = (tenant, id, step).encode();
+            if running_steps.get(&key) == Some(&fence) {
+                running_steps.remove(&key);
+            }
         }
     })?;
     let mut held = BTreeSet::new();

@@ -22,6 +22,7 @@ pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_steps;
 mod check_workflows;
 pub mod codec;
 pub mod coordination;

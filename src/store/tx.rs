@@ -137,7 +137,8 @@ impl<'t> Tx<'t> {
         self.rows_written
     }
 
-    pub(super) fn bytes_written(&self) -> usize {
+    /// Bytes of their keys and values.
+    pub fn bytes_written(&self) -> usize {
         self.bytes_written
     }
 

@@ -212,6 +212,8 @@ pub const GRAPH_BENDS_MAX: usize = 20_000;
 pub const GRAPH_SWEEPS_MAX: usize = 12;
 /// Links up to which a drawn graph tries swaps of neighbours after each sweep.
 pub const GRAPH_SWAP_LINKS_MAX: usize = 3_000;
+/// Steps of one run that are read for its picture; with more, those in branches are not counted one by one.
+pub const GRAPH_STEPS_READ_MAX: usize = 5_000;
 /// Bodies inside of bodies that are drawn.
 pub const GRAPH_DEPTH_MAX: usize = 8;
 /// Rails beside a graph that is shown as text; with more, its steps are listed with their predecessors instead.

@@ -118,6 +118,7 @@ impl StepRef {
     }
 
     /// The instance of this step in a branch of the scatters around it, outermost first.
+    #[must_use]
     pub fn instance(&self, path: &[u32]) -> StepRef {
         let mut text = self.0.clone();
         for branch in path {

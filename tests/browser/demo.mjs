@@ -74,6 +74,42 @@ async function skippedFire(scene) {
   await until("a skipped fire", async () => (await daemon.get("/api/schedules/send-invoices/fires?outcome=skipped")).length > 0);
 }
 
+/** A definition with a body, a failed branch, a way out that is not taken, and two steps that wait for somebody. */
+const ORDERS = {
+  family_slug: "monthly-orders",
+  title: "Orders of a month",
+  description: "Looks at the pages of a month, lets finance decide, and publishes.",
+  input_schema: { type: "object", required: ["month"], properties: {
+    month: { type: "string", title: "Month", description: "Like 2026-03" }, copies: { type: "integer", minimum: 1, default: 1 },
+    mode: { enum: ["fast", "safe"], default: "safe" }, dry: { type: "boolean", title: "Only look" }, since: { type: "string", format: "date-time" }, tags: { type: "array", items: { type: "string" } } } },
+  steps: [
+    { ref: "pages", title: "List the pages", type: "STEP_TYPE_DATAFLOW", args: { operation: "project", project: { list: "[1, 2, 3, 4, 5]" } } },
+    { ref: "each", title: "For each page", type: "STEP_TYPE_SCATTER", args: { items: "steps.pages.output.list", tolerated_failures: 2, body: {
+      steps: [{ ref: "look", title: "Look at it", type: "STEP_TYPE_DATAFLOW", args: { operation: "assert", assert: [{ that: "item != 3", message: "page 3 is empty" }] } },
+        { ref: "store", title: "Store it", type: "STEP_TYPE_WAIT", args: { duration: "100ms" } }],
+      edges: [{ source_ref: "look", target_ref: "store" }] } } },
+    { ref: "all", title: "Collect the pages", type: "STEP_TYPE_GATHER", args: { from: "each", step: "store" } },
+    { ref: "finance", title: "Approval by finance", type: "STEP_TYPE_APPROVAL", args: { timeout: "2h" } },
+    { ref: "carrier", title: "Answer of the carrier", type: "STEP_TYPE_CHECKPOINT", args: {} },
+    { ref: "publish", title: "Publish", type: "STEP_TYPE_SUCCEED", args: {} },
+    { ref: "warn", title: "Tell the person on call", type: "STEP_TYPE_WAIT", args: { duration: "1s" } }],
+  edges: [
+    { source_ref: "pages", target_ref: "each" }, { source_ref: "each", target_ref: "all" }, { source_ref: "all", target_ref: "finance" }, { source_ref: "finance", target_ref: "publish" },
+    { source_ref: "each", target_ref: "warn", type: "EDGE_TYPE_FAILURE" }, { source_ref: "pages", target_ref: "carrier", type: "EDGE_TYPE_ALWAYS" }, { source_ref: "carrier", target_ref: "publish" }],
+};
+
+async function workflows(scene) {
+  const { daemon } = scene;
+  await daemon.post("/api/workflows", ORDERS);
+  await daemon.post("/api/workflows/monthly-orders:publish");
+  const changed = { ...ORDERS, title: "Orders of a month, again" };
+  await daemon.send("PUT", "/api/workflows/monthly-orders", changed);
+  await daemon.post("/api/workflows", { ...ORDERS, family_slug: "broken", edges: [{ source_ref: "pages", target_ref: "gone" }] });
+  const { data } = await daemon.post("/api/workflows/monthly-orders/runs", { input: { month: "2026-03" } });
+  scene.runs["monthly-orders"] = data.id;
+  await until("an open approval", async () => (await daemon.get("/api/checkpoints")).some((point) => point.step === "finance"));
+}
+
 async function drain(scene, after) {
   const { daemon } = scene;
   await daemon.writeConfig(after);
@@ -93,6 +129,7 @@ export async function demo(options) {
     await skippedFire(scene);
     await slots(scene);
     await outcomes(scene);
+    await workflows(scene);
     await drain(scene, after);
     await until("late jobs", async () => (await daemon.get("/api/status")).late_jobs.length >= 2, 60_000);
     return scene;

@@ -14,6 +14,12 @@ export const PAGES = {
   "a run that waits": (runs) => `/ui/runs/${runs["import-prices"]}`,
   "a run in back-off": (runs) => `/ui/runs/${runs["sync-crm"]}`,
   "a run of two attempts": (runs) => `/ui/runs/${runs["fetch-rates"]}`,
+  "a run of a workflow": (runs) => `/ui/runs/${runs["monthly-orders"]}?tab=graph&step=each`,
+  workflows: "/ui/workflows",
+  "a new workflow": "/ui/workflows?new=1",
+  "a workflow": "/ui/workflows/monthly-orders?step=look",
+  "a draft that is wrong": "/ui/workflows/broken?tab=definition",
+  approvals: "/ui/approvals",
   jobs: "/ui/jobs",
   "a job": "/ui/jobs/thumbnails",
   "a paused job": "/ui/jobs/send-invoices",
@@ -26,13 +32,14 @@ export const PAGES = {
 };
 
 /** One of several pages of a kind shows all its tabs, the others their first. */
-const OF_A_KIND = ["a run that failed", "a run that waits", "a run in back-off", "a run of two attempts", "a paused job", "a disabled job"];
+const OF_A_KIND = ["a run that failed", "a run that waits", "a run in back-off", "a run of two attempts", "a paused job", "a disabled job", "a draft that is wrong"];
 
 /** What is not there has a page too; the requests that find this out are answered with 404. @type {Record<string, string>} */
 const MISSING = {
   "no page": "/ui/nowhere",
   "no run": "/ui/runs/run_01aaaaaaaaaaaaaaaaaaaaaaaa",
   "no job": "/ui/jobs/nobody",
+  "no workflow": "/ui/workflows/nobody",
   "no slot pool": "/ui/slots/nowhere",
 };
 
@@ -113,7 +120,7 @@ export function tests() {
       await whole(browser, t, daemon.url, path, { allowed: isNotFound });
     },
   }));
-  const nothing = ["/", "/ui/runs", "/ui/jobs", "/ui/slots", "/ui/settings", "/ui/api"].map((path) => ({
+  const nothing = ["/", "/ui/runs", "/ui/workflows", "/ui/approvals", "/ui/jobs", "/ui/slots", "/ui/settings", "/ui/api"].map((path) => ({
     name: `page: ${path} with nothing to show`,
     beside: true,
     run: async (t, browser) => {

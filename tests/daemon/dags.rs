@@ -180,7 +180,7 @@ fn a_sensor_that_is_never_met_fails() {
 #[test]
 fn approval_takes_no_slots() {
     let place = place_with(concat!(
-        "pools: {p: {slots: 1}}\ndefaults: {pool: p}\njobs:\n  - {name: holder, command: 'sleep 60', killTimeout: 0}\n",
+        "shutdown: {drainTimeout: 0}\npools: {p: {slots: 1}}\ndefaults: {pool: p, killTimeout: 0}\njobs:\n  - {name: holder, command: 'sleep 60'}\n",
         "dags:\n  - name: d\n    tasks:\n",
         "      - {id: ok, type: approval}\n",
         "      - {id: maybe, type: approval, onReject: skip}\n",
@@ -216,8 +216,8 @@ fn approval_takes_no_slots() {
 #[test]
 fn task_expiry_is_task_failure() {
     let place = place_with(concat!(
-        "pools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60', killTimeout: 0}\n",
+        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
+        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
         "dags:\n  - name: d\n    tasks:\n",
         "      - {id: t, command: 'true', pool: p, queueTimeout: 0.3, retries: 1}\n",
         "      - {id: after, command: 'true', dependsOn: [t], triggerRule: all_done}\n",
@@ -262,8 +262,8 @@ fn task_expiry_is_task_failure() {
 #[test]
 fn ended_run_retires_entries() {
     let place = place_with(concat!(
-        "pools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60', killTimeout: 0}\n",
+        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
+        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
         "dags:\n  - name: d\n    tasks: [{id: t, command: 'true', pool: p}]\n",
     ));
     let daemon = Builder::at(&place).start();
@@ -316,8 +316,8 @@ fn full_pool_does_not_fail_dag() {
 #[test]
 fn a_refused_task_fails_with_the_last_refusal_after_its_queue_timeout() {
     let place = place_with(concat!(
-        "pools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60', killTimeout: 0}\n",
+        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
+        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
         "dags:\n  - name: d\n    tasks: [{id: t, command: 'true', pool: p, queueTimeout: 1.5}]\n",
     ));
     let daemon = Builder::at(&place).start();
@@ -379,7 +379,7 @@ fn a_reload_tells_what_became_of_dags() {
         "dags:\n  - {name: d, retainRuns: 9, tasks: [{id: a, command: 'true'}, {id: b, command: 'true', dependsOn: [a]}]}\n",
         "  - {name: more, tasks: [{id: a, command: 'true'}]}\n",
     ));
-    let answered = daemon.cli(&["reload"]).expect_status(0);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(0);
     assert_eq!(
         answered.stdout, "+ dag more\n~ dag d: retainRuns, tasks.b\n",
         "{answered:?}"
@@ -389,10 +389,10 @@ fn a_reload_tells_what_became_of_dags() {
         "succeeded"
     );
     place.write_config("dags:\n  - {name: d, tasks: [{id: a, command: 'true', dependsOn: [a]}]}\n");
-    let answered = daemon.cli(&["reload"]).expect_status(2);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(2);
     assert!(answered.stderr.contains("dag 'd': cycle: a -> a"), "{answered:?}");
     place.write_config("jobs: []\n");
-    let answered = daemon.cli(&["reload"]).expect_status(0);
+    let answered = daemon.cli(&["config", "reload"]).expect_status(0);
     assert_eq!(answered.stdout, "- dag d\n- dag more\n", "{answered:?}");
     daemon.post("/jobs/more/start", &json!({})).expect_status(404);
 }

@@ -11,11 +11,12 @@ use super::support::{Answer, Answered, Builder, Daemon, Place, Receiver, command
 use super::ways::lines;
 
 /// Folder, a job of it that succeeds, a line that it prints.
-const EXAMPLES: [(&str, &str, &str); 7] = [
+const EXAMPLES: [(&str, &str, &str); 8] = [
     ("api-fetchers", "prices", "prices fetched"),
     ("dst-report", "yesterday", "report of 20"),
     ("export", "vacuum", "vacuumed"),
     ("heavy-and-light", "reindex", "reindexing"),
+    ("load-and-report", "arrive", "orders arrived"),
     (
         "migrated-crontab",
         "rotate",

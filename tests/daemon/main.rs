@@ -21,6 +21,7 @@ mod examples;
 mod export;
 mod faults;
 mod graphs;
+mod graphs_crash;
 mod many;
 mod matrix;
 mod observed;

@@ -14,12 +14,14 @@ pub fn graph_of(document: &Document) -> Graph {
 }
 
 fn graph(steps: &[StepDoc], edges: &[EdgeDoc]) -> Graph {
-    let node = |step: &StepDoc| match &step.kind {
-        StepKind::Scatter(scatter) => Node::around(
+    let node = |step: &StepDoc| {
+        let StepKind::Scatter(scatter) = &step.kind else {
+            return Node::step(step.name.as_str());
+        };
+        Node::around(
             step.name.as_str(),
             graph(&scatter.body.steps, &scatter.body.edges),
-        ),
-        _ => Node::step(step.name.as_str()),
+        )
     };
     let edge = |edge: &EdgeDoc| {
         Edge::new(

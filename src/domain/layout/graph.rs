@@ -106,6 +106,16 @@ impl Graph {
             .sum()
     }
 
+    /// Takes out what ends at nothing: of a draft, which may be wrong in parts, the rest is drawn.
+    pub fn drop_loose_edges(&mut self) {
+        let keys: BTreeSet<String> = self.nodes.iter().map(|node| node.key.clone()).collect();
+        self.edges
+            .retain(|edge| keys.contains(&edge.from) && keys.contains(&edge.to));
+        for body in self.nodes.iter_mut().filter_map(|node| node.body.as_mut()) {
+            body.drop_loose_edges();
+        }
+    }
+
     /// No key twice, and no deeper than `depth` bodies.
     pub(super) fn check_keys(&self, depth: usize) -> Result<(), Undrawable> {
         fn walk<'a>(

@@ -17,12 +17,14 @@ mod layers;
 mod order;
 mod place;
 mod rails;
+mod stand;
 mod text;
 
 pub use definition::{graph_of, labels_of, steps_of, title_of, type_word};
 pub use draw::draw;
 pub use drawing::{Drawing, Line, Placed, Point};
 pub use graph::{BODY_HEAD, BODY_PAD, Edge, Graph, NODE_HEIGHT, NODE_WIDTH, Node, Undrawable};
+pub use stand::{Counts, Known, Stand, Stands};
 pub use text::{Label, TextLine, mark_of, plain, text};
 
 #[cfg(test)]

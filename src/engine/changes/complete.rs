@@ -6,12 +6,12 @@ use crate::domain::report::Tails;
 use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::run::Run;
+use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::{advance, report, retry};
 use crate::store::rows::{EndingCause, LiveAttempt, ReadyStep};
 use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, TASK_CLAIMS};
-use crate::store::{Abort, Rows, StoreError, Tx, entries};
+use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::StepRef;
 
@@ -166,8 +166,31 @@ pub fn put_back(
         }
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }
-    let (run, _) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;
+    let (run, step) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;
+    hold_back(tx, &run, &step)?;
     Ok(Recorded::Done(Box::new(run)))
+}
+
+/// Nothing begins in a run that somebody holds: a step that was put back stands still until the run is let go.
+fn hold_back(tx: &mut Tx<'_>, run: &Run, step: &StepState) -> Result<(), StoreError> {
+    if run.graph.as_ref().is_none_or(|header| header.hold.is_none()) {
+        return Ok(());
+    }
+    if let StepPhase::Queued { entry, .. } = step.phase
+        && let Some(entry) = entries::by_seq(tx, entry)?
+    {
+        move_entry(tx, &entry, &EntryEvent::Withdraw(reason::NOT_WAITING))?;
+    }
+    let since = tx.now().wall;
+    let mut held = StepState {
+        phase: StepPhase::Held { since },
+        ..step.clone()
+    };
+    if let Some(graph) = held.graph.as_mut() {
+        graph.line = None;
+        graph.timer = graph.total_at;
+    }
+    graphs::put_step(tx, run, Some(step), &held)
 }
 
 /// The sentence of an end on request.

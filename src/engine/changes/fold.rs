@@ -266,8 +266,8 @@ fn run_of(wish: &Wish, now: Millis) -> Run {
 }
 
 /// The first tick of a run that has no input, of a graph whose first steps read nothing and begin no runs: needs no rows.
-pub fn begin_without_input(graph: Arc<Graph>, wish: Wish, now: Millis, rules: maintain::Rules) -> Begin {
-    let run = run_of(&wish, now);
+pub fn begin_without_input(graph: Arc<Graph>, wish: &Wish, now: Millis, rules: maintain::Rules) -> Begin {
+    let run = run_of(wish, now);
     let mut view = Fresh(Arc::clone(&wish.input));
     let changes = match tick(&graph, &run, &[Fact::Begun], now, &mut view, &mut RunId::fresh) {
         Ok(changes) => changes,

@@ -6,6 +6,7 @@
 //! panics, which rolls it back.
 
 pub mod advance;
+mod begin_dag;
 pub mod cancel;
 pub mod catch_up;
 pub mod claim;
@@ -31,5 +32,6 @@ pub mod retry;
 pub mod settle;
 pub mod signal;
 pub mod start;
+pub mod task_marks;
 pub mod tasks;
 pub mod workflows;

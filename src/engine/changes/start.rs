@@ -1,14 +1,11 @@
 //! A start or a fire: the run, its fire row and its slot entry begin to exist together, or not at all.
 
-use std::sync::Arc;
-
 use crate::domain::slots::admission::{self, CapacityStep, EnqueueView, SlotPoolState, SlotRefusal};
 use crate::domain::slots::entry::{EntryKind, EntryState, SlotEntry, reason};
 use crate::domain::workflow::definition::{ConcurrencyPolicy, SlotDemand};
-use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{RetryRight, Run, RunState, StepPhase, StepState, Trigger};
 use crate::engine::book::{Book, BookJob};
-use crate::engine::changes::{drift, fold, graph, head, maintain, nodes, retry};
+use crate::engine::changes::{begin_dag, drift, head, maintain, nodes, retry};
 use crate::store::keys::HighFirst;
 use crate::store::rows::{Boot, Fire, ReadyStep};
 use crate::store::tables::{BOOTS, FIRES, RETRY_RIGHTS, SLOT_POOLS, SLOT_WAITING, STEPS};
@@ -204,7 +201,7 @@ pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         return Ok(Started::NodeDrained(node.clone()));
     }
     if wish.job.definition.is_graph() {
-        return begin_graph(tx, book, wish);
+        return begin_dag::begin(tx, book, wish);
     }
     let demand = wish.job.definition.job_demand().cloned();
     let forbids = wish.job.definition.concurrency == ConcurrencyPolicy::Forbid;
@@ -221,36 +218,6 @@ pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         tx.put(&RETRY_RIGHTS, &(TENANT, *run), &right)?;
     }
     Ok(answer)
-}
-
-/// The run of a dag: its tasks ask for their slots one by one. It has no input, and its first steps compute nothing, so that
-/// its first tick is made here.
-fn begin_graph(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abort> {
-    let Some(compiled) = wish.job.graph.clone() else {
-        return Err(Abort(StoreError::Unreadable {
-            table: "definitions",
-            key: wish.name.to_string(),
-            cause: "it was not compiled".to_owned(),
-        }));
-    };
-    if let Some(known) = runs::by_id(tx, wish.run)? {
-        return Ok(Started::Ready { run: known.id });
-    }
-    let first = fold::Wish {
-        id: wish.run,
-        definition: wish.name.clone(),
-        version: wish.job.version,
-        trigger: wish.trigger.clone(),
-        input: Arc::default(),
-        header: GraphHeader {
-            tier: compiled.document.fairness.tier,
-            ..GraphHeader::default()
-        },
-        node: wish.node.clone(),
-    };
-    let begun = fold::begin_without_input(compiled, first, tx.now().wall, wish.rules);
-    graph::begin(tx, book, &begun)?;
-    Ok(Started::Ready { run: wish.run })
 }
 
 /// True when a run of the job other than `except` waits or runs; one in back-off does neither.

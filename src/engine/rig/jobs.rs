@@ -8,6 +8,7 @@ use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::definition::{
     CommandLine, ConcurrencyPolicy, Definition, Policy, ScheduleText, SlotDemand,
 };
+use crate::domain::workflow::graph::build::Graph;
 use crate::engine::book::{Book, BookJob, BookSlots, Notify};
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 
@@ -114,7 +115,10 @@ pub(super) fn book_job(definition: &Definition, version: u32) -> BookJob {
         definition: Arc::new(definition.clone()),
         version,
         digest: definition.digest(),
-        graph: None,
+        graph: definition
+            .graph
+            .as_deref()
+            .map(|document| Arc::new(Graph::build(document.clone()).unwrap())),
         content: definition.stored().1,
         reports: Arc::default(),
         schedule: definition.schedule.as_ref().map(|text| {

@@ -33,7 +33,7 @@ impl Resolve for Pinned {
     fn resolve(&self, _name: Name) -> Resolving {
         let pinned = PINNED.try_with(Clone::clone);
         Box::pin(std::future::ready(match pinned {
-            Ok(addresses) => Ok(Box::new(addresses.to_vec().into_iter()) as Addrs),
+            Ok(addresses) => Ok(Box::new(addresses.iter().copied().collect::<Vec<_>>().into_iter()) as Addrs),
             Err(_) => Err("no address of this name was judged".into()),
         }))
     }

@@ -10,7 +10,7 @@ export function Approvals() {
   return html`<${PageHead} title="Approvals" />
     <${Loaded} query=${list} lines=${6}>${() => (list.rows.length === 0
       ? html`<div class="card"><${Nothing} title="Nothing waits for you."><p class="small soft">A step of the type approval or checkpoint appears here when a run reaches it.</p><//></div>`
-      : html`<ul class="checkpoints">${list.rows.map((each) => html`<li key=${each.id}><${Checkpoint} of=${each} withRun=${true} /></li>`)}</ul>
+      : html`<ul class="checkpoints">${list.rows.map((each) => html`<li key=${each.id}><${Checkpoint} of=${each} /></li>`)}</ul>
         ${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}
         <${ListFoot} count=${list.rows.length} what=${list.rows.length === 1 ? "decision" : "decisions"} more=${list.more} loading=${list.loadingMore} />`)}<//>`;
 }

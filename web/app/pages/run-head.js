@@ -33,8 +33,9 @@ function Took({ run }) {
   return html`<span>${ended ? "took" : "for"} <strong>${ended ? span(ms) : whole(ms)}</strong></span>`;
 }
 
-/** @param {{run: any, state: string, etag?: string, listHref: string}} props */
-export function Head({ run, state, etag, listHref }) {
+/** @param {{run: any, isGraph: boolean, state: string, etag?: string, listHref: string}} props */
+export function Head({ run, isGraph, state, etag, listHref }) {
+  const home = isGraph ? to.workflow(run.job) : to.job(run.job);
   const can = deedsFor(run, state);
   const newest = attemptsOf(run)[0];
   const zone = zoneOf(run.job);
@@ -42,13 +43,13 @@ export function Head({ run, state, etag, listHref }) {
   const items = [
     ...(can.cancelRetries ? [{ title: "Cancel the job’s retries…", icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
     ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run)) }]),
-    { title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) },
+    ...(isGraph ? [] : [{ title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) }]),
     ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: `${logAddress(run, newest)}&download=text`, download: true }] : []),
     { title: "Copy as CLI", icon: "copy", run: () => copy(cli).then(() => say("Copied"), () => say("The browser did not allow copying")) },
-    { title: "Open the job", icon: "calendar", href: to.job(run.job) },
+    { title: isGraph ? "Open the workflow" : "Open the job", icon: isGraph ? "graph" : "calendar", href: home },
   ];
   return html`<header class="run-head">
-    <nav class="crumb small" aria-label="Where this is"><a href=${listHref}>Runs</a><span class="quiet" aria-hidden="true">/</span><a href=${to.job(run.job)}>${run.job}</a></nav>
+    <nav class="crumb small" aria-label="Where this is"><a href=${listHref}>Runs</a><span class="quiet" aria-hidden="true">/</span><a href=${home}>${run.job}</a></nav>
     <div class="page-head"><h1>${run.job}</h1><${State} of=${state} chip=${true} />
       <span class="run-id"><code title=${run.id}>${run.id}</code><${CopyButton} text=${run.id} label="Copy" /></span>
       <div class="actions">

@@ -21,7 +21,8 @@ import { RunTimeline } from "./run-timeline.js";
 import { Why } from "./run-why.js";
 import { useNames } from "./runs-names.js";
 
-const TABS = [{ key: "overview", title: "Overview" }, { key: "graph", title: "Graph" }, { key: "log", title: "Log" }, { key: "details", title: "Details" }];
+const GRAPH = { key: "graph", title: "Graph" };
+const TABS = [{ key: "overview", title: "Overview" }, { key: "log", title: "Log" }, { key: "details", title: "Details" }];
 
 const back = () => go(left.address || to.runs());
 
@@ -62,6 +63,7 @@ export function Run({ id }) {
     touches: (change) => change.id === id || change.topic?.startsWith("pool.") || change.topic?.startsWith("report.") || false,
   });
   const run = query.data;
+  const graph = useQuery(run ? `/api/runs/${encodeURIComponent(id)}/graph` : null, { topics: ["runs", "slots"], touches: (change) => change.id === id });
   const latest = useRef({ run, etag: query.etag });
   latest.current = { run, etag: query.etag };
   useKeys(latest);
@@ -77,16 +79,19 @@ export function Run({ id }) {
     if (isGone) return html`<${Gone} id=${id} />`;
     return query.error ? html`<div class="card"><div class="body"><${Fault} error=${query.error} again=${query.reload} /></div></div>` : html`<div class="card"><${Skeleton} lines=${8} /></div>`;
   }
-  const tab = TABS.some(({ key }) => key === param("tab")) ? param("tab") : "overview";
-  const pick = (next) => setParams({ tab: next === "overview" ? "" : next, attempt: next === "log" ? param("attempt") : "" });
+  // A job is a graph of its one step: there is nothing to see.
+  const isGraph = graph.data?.nodes.some((node) => node.ref !== "main") ?? param("tab") === "graph";
+  const tabs = isGraph ? [TABS[0], GRAPH, ...TABS.slice(1)] : TABS;
+  const tab = tabs.some(({ key }) => key === param("tab")) ? param("tab") : "overview";
+  const pick = (next) => setParams({ tab: next === "overview" ? "" : next, attempt: next === "log" ? param("attempt") : "", step: next === "graph" ? param("step") : "" });
   return html`<div class="run-page">
-    <${Head} run=${run} state=${state} etag=${query.etag} listHref=${left.address || to.runs()} />
+    <${Head} run=${run} isGraph=${isGraph} state=${state} etag=${query.etag} listHref=${left.address || to.runs()} />
     ${isGone && html`<${Note} of="wait" icon="gone">This run has just been removed by retention: what you see is the last of it.<//>`}
     ${query.error && !isGone && query.error.code !== "UNREACHABLE" && html`<${Fault} error=${query.error} again=${query.reload} />`}
     <${Why} run=${run} state=${state} lines=${tab !== "log"} />
-    <${Tabs} tabs=${TABS} at=${tab} onPick=${pick} label="About this run" />
+    <${Tabs} tabs=${tabs} at=${tab} onPick=${pick} label="About this run" />
     ${tab === "overview" && html`<${Panel} of="overview"><div class="stack wide"><${RunTimeline} run=${run} /><${Attempts} run=${run} /><${Reports} run=${run} /></div><//>`}
-    ${tab === "graph" && html`<${Panel} of="graph"><${RunGraph} run=${run} /><//>`}
+    ${tab === "graph" && html`<${Panel} of="graph"><${RunGraph} run=${run} query=${graph} /><//>`}
     ${tab === "log" && html`<${Panel} of="log"><${Log} run=${run} /><//>`}
     ${tab === "details" && html`<${Panel} of="details"><${Details} run=${run} /><//>`}
   </div>`;

@@ -4,6 +4,7 @@ import { act } from "../lib/api.js";
 import { typeWord } from "../lib/graph.js";
 import { notJson } from "../lib/jsonplace.js";
 import { fieldsOf, inputOf, valuesOf } from "../lib/schemaform.js";
+import { span } from "../lib/time.js";
 import { inLine, pretty } from "../lib/workflow.js";
 import { ask } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
@@ -30,10 +31,10 @@ function Field({ field, value, set, fault }) {
 /** What a dry run says, step by step. @param {{told: any}} props */
 function Told({ told }) {
   const steps = told.steps ?? [];
-  return html`<div class="stack">${told.state && html`<p>It would end as <${State} of=${told.state} />${told.reason ? `: ${told.reason}` : ""}.</p>`}
-    <ol class="dry">${steps.map((step, at) => html`<li key=${`${step.ref} ${at}`}><div class="row wrap"><strong>${step.title || step.ref}</strong> <span class="tag">${typeWord(step.type)}</span>${step.state && html`<${State} of=${step.state} />`}</div>
-      ${(step.reason || step.text) && html`<p class="small soft">${step.reason ?? step.text}</p>`}
-      ${step.output !== undefined && step.output !== null && html`<details class="small"><summary>Output <code class="quiet">${inLine(step.output).slice(0, 80)}</code></summary><${Json} value=${step.output} label=${`Output of ${step.ref}`} /></details>`}</li>`)}</ol>
+  return html`<div class="stack"><p>${told.state === "running" ? "It would wait for ever" : html`It would end as <${State} of=${told.state} />`}${told.reason ? `: ${told.reason}` : ""}${told.waited_ms > 0 ? `, after ${span(told.waited_ms)} of waiting` : ""}.</p>
+    <ol class="dry">${steps.map((step, at) => html`<li key=${`${step.ref} ${at}`}><div class="row wrap"><strong>${step.ref}</strong> <span class="tag">${typeWord(step.type)}</span>${step.state && html`<${State} of=${step.state} />`}</div>
+      ${step.assumed && html`<p class="small quiet">Somebody else would make its output; it is assumed.</p>`}${step.reason && html`<p class="small soft">${step.reason}</p>`}
+      ${step.output !== undefined && step.output !== null && html`<details class="small"><summary>Output <code class="quiet">${inLine(step.output).slice(0, 80)}</code></summary><${Json} value=${step.output} label=${`Output of ${step.ref}`} /></details>`}</li>`)}</ol>${told.cut && html`<p class="small quiet">There are more steps; the rest is left out.</p>`}
     ${told.output !== undefined && told.output !== null && html`<div><p class="small soft">Output of the run</p><${Json} value=${told.output} label="Output of the run" /></div>`}</div>`;
 }
 

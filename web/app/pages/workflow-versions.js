@@ -42,7 +42,7 @@ function Compare({ workflow, names }) {
 
 /** @param {{workflow: any}} props */
 export function Versions({ workflow }) {
-  const list = usePages(`/api/workflows/${encodeURIComponent(workflow.family_slug)}/versions`, { topics: ["workflows"], touches: (change) => change.id === workflow.family_slug, keyOf: (row) => String(row.version) });
+  const list = usePages(`/api/workflows/${encodeURIComponent(workflow.family_slug)}/versions`, { topics: ["workflows"], touches: (/** @type {any} */ change) => change.id === workflow.family_slug, keyOf: (row) => String(row.version) });
   const columns = [
     { key: "version", title: "Version", lead: true, cell: (row) => html`<strong>${row.version}</strong>${row.version === workflow.current_version && html` <span class="tag">new runs use it</span>`}` },
     { key: "state", title: "State", cell: (row) => (row.deprecated_at ? html`<span class="state of-calm"><${Icon} of="off" />deprecated</span> <${Time} at=${row.deprecated_at} />` : html`<span class="state of-good"><${Icon} of="check" />published</span>`) },
@@ -52,7 +52,7 @@ export function Versions({ workflow }) {
     { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (row) => !row.deprecated_at && html`<button type="button" class="button ghost tiny" onClick=${() => ask(deprecate(workflow, row.version))}>Deprecate…</button>` },
   ];
   const names = [...(workflow.draft ? ["draft"] : []), ...list.rows.map((row) => String(row.version))];
-  return html`<div class="stack wide"><section class="card flush" aria-label="Versions"><div class="body"><${Loaded} query=${list} lines=${3}>${() => (list.rows.length === 0
+  return html`<div class="stack wide"><section class="card flush" aria-label="All versions"><div class="body"><${Loaded} query=${list} lines=${3}>${() => (list.rows.length === 0
     ? html`<${Nothing} title="No version is published yet." command=${`ductor workflow publish ${workflow.family_slug}`} />`
     : html`<${List} rows=${list.rows} columns=${columns} keyOf=${(row) => String(row.version)} label="Versions" /><${ListFoot} count=${list.rows.length} what=${list.rows.length === 1 ? "version" : "versions"} more=${list.more} loading=${list.loadingMore} />`)}<//></div></section>
     ${names.length > 1 && html`<${Compare} workflow=${workflow} names=${names} />`}</div>`;

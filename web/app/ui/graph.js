@@ -18,13 +18,12 @@ export const typeIcon = (type) => TYPE_ICONS[type.replace(/^STEP_TYPE_/, "")] ??
 /** Only what it shows is given, so that a node is drawn anew only when that changes. @param {any} props */
 function Node({ of, title, type, x, y, width, height, state, words, total, good, bad, busy, folded, isBox, isPicked, isStop, onPick }) {
   const family = state ? familyOf(state) : "none";
-  const said = [typeWord(type), state && wordOf(state), words && `${words} branches`, folded > 0 && `${folded} steps inside`].filter(Boolean);
   const sub = [typeWord(type), words || (state && wordOf(state)), folded > 0 && `${folded} steps`].filter(Boolean).join(" · ");
   const part = (count) => ({ width: `${(100 * count) / Math.max(total, 1)}%` });
   return html`<button type="button" class=${`g-node of-${family} ${isBox ? "g-box" : ""} ${isPicked ? "picked" : ""}`} data-ref=${of} tabindex=${isStop ? 0 : -1} aria-pressed=${isPicked ? "true" : "false"}
-    aria-label=${`${title}: ${said.join(", ")}`} title=${title} style=${{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }} onClick=${() => onPick(of)}>
+    title=${title} style=${{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }} onClick=${() => onPick(of)}>
     <span class="g-face"><span class=${`g-icon of-${family}`}><${Icon} of=${state ? iconOf(state) : typeIcon(type)} /></span>
-      <span class="g-text"><span class="g-title">${title}</span><span class="g-sub">${sub}</span></span></span>
+      <span class="g-text"><span class="g-title">${title}</span><span class="unseen">, </span><span class="g-sub">${sub}${words && state && html`<span class="unseen">, ${wordOf(state)}</span>`}</span></span></span>
     ${total > 0 && html`<span class="g-bar"><i class="of-good" style=${part(good)}></i><i class="of-bad" style=${part(bad)}></i><i class="of-busy" style=${part(busy)}></i></span>`}
   </button>`;
 }
@@ -152,7 +151,7 @@ export function Graph({ graph, label, picked, onPick }) {
     const zoom = { "+": ZOOM_STEP, "=": ZOOM_STEP, "-": 1 / ZOOM_STEP }[event.key];
     if (pan && ref && !event.shiftKey) {
       const next = stepBy(graph, ref, event.key);
-      if (next) look.box.current?.querySelector(`[data-ref="${CSS.escape(next)}"]`)?.focus({ preventScroll: true });
+      if (next) /** @type {HTMLElement | null | undefined} */ (look.box.current?.querySelector(`[data-ref="${CSS.escape(next)}"]`))?.focus({ preventScroll: true });
     } else if (pan) {
       const now = view.peek();
       set({ ...now, x: now.x + pan[0] * PAN_STEP, y: now.y + pan[1] * PAN_STEP });

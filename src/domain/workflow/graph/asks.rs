@@ -106,24 +106,25 @@ impl<V: View> Moving<'_, V> {
             let Some(key) = Key::of_name(self.graph, &state.step) else {
                 continue;
             };
-            if matches!(state.phase, StepPhase::Running { .. }) {
-                self.stop.push(state.step.clone());
-                continue;
-            }
-            if let StepPhase::Waiting {
-                on: WaitsFor::Child { run },
-                ..
-            } = &state.phase
-            {
-                self.orphans.push(*run);
-            }
-            self.end_cancelled(&key, state, reason)?;
+            self.end_open(&key, state, reason)?;
         }
         self.dispatch.clear();
         Ok(())
     }
 
-    fn end_cancelled(&mut self, key: &Key, state: StepState, reason: &str) -> Result<(), V::Error> {
+    /// Ends a step that has not ended: what runs is asked to, all else ends now.
+    pub(super) fn end_open(&mut self, key: &Key, state: StepState, reason: &str) -> Result<(), V::Error> {
+        if matches!(state.phase, StepPhase::Running { .. }) {
+            self.stop.push(state.step);
+            return Ok(());
+        }
+        if let StepPhase::Waiting {
+            on: WaitsFor::Child { run },
+            ..
+        } = &state.phase
+        {
+            self.orphans.push(*run);
+        }
         let phase = StepPhase::Cancelled {
             ended_at: self.now,
             reason: reason.to_owned(),

@@ -262,7 +262,7 @@ impl Node {
     pub fn fails_run_by<'p>(&self, phase: &'p StepPhase) -> Option<&'p str> {
         if let StepPhase::Failed { reason, .. } = phase {
             self.fails_run().then_some(reason)
-        } else if let StepPhase::UpstreamFailed { reason, .. } = phase {
+        } else if let StepPhase::UpstreamFailed { reason, .. } | StepPhase::Cancelled { reason, .. } = phase {
             Some(reason)
         } else {
             None

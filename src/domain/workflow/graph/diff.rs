@@ -111,11 +111,11 @@ impl Parts {
 /// Compares two documents in the form in which all defaults are filled in.
 pub fn diff(left: &Value, right: &Value) -> Diff {
     let (left, right) = (Parts::of(left), Parts::of(right));
-    let named = |parts: &Parts| -> BTreeMap<String, Value> { parts.steps.iter().cloned().collect() };
-    let (before, after) = (named(&left), named(&right));
+    let by_name = |parts: &Parts| -> BTreeMap<String, Value> { parts.steps.iter().cloned().collect() };
+    let (before, after) = (by_name(&left), by_name(&right));
     let only = |steps: &[(String, Value)], other: &BTreeMap<String, Value>| -> Vec<String> {
-        let names = steps.iter().map(|(name, _)| name);
-        names.filter(|name| !other.contains_key(*name)).cloned().collect()
+        let refs = steps.iter().map(|(name, _)| name);
+        refs.filter(|name| !other.contains_key(*name)).cloned().collect()
     };
     let mut changed = Vec::new();
     for (name, now) in &right.steps {

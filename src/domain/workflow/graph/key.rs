@@ -55,6 +55,18 @@ impl Key {
         Some((key, *branch))
     }
 
+    /// True for a step in a branch of that scatter, or in one of a scatter inside of it.
+    pub fn is_in(&self, graph: &Graph, scatter: &Key) -> bool {
+        let mut inner = self.clone();
+        while let Some((around, _)) = inner.around(graph) {
+            if around == *scatter {
+                return true;
+            }
+            inner = around;
+        }
+        false
+    }
+
     /// Its name in the store and on the wire.
     pub fn name(&self, graph: &Graph) -> StepRef {
         graph.node(self.node).doc.name.instance(&self.path)

@@ -6,6 +6,7 @@ use crate::domain::workflow::definition::CommandStep;
 
 impl Document {
     /// The same without texts for people, labels, and how much is kept of what a run leaves.
+    #[must_use]
     pub fn launched(&self) -> Document {
         let mut launched = self.clone();
         launched.title = String::new();

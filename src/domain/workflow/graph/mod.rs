@@ -32,4 +32,14 @@ mod timers;
 mod tries;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
+mod model_follow;
+#[cfg(test)]
+mod model_plan;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod model_trial;
+#[cfg(test)]
 mod tests;

@@ -22,6 +22,8 @@ pub(super) struct Moving<'a, V: View> {
     view: &'a mut V,
     pub(super) fresh: FreshRun<'a>,
     steps: BTreeMap<StepRef, (Option<StepState>, StepState)>,
+    /// The steps that were open before this tick, once somebody has asked: reading them takes a look at every step.
+    open_before: Option<Vec<StepState>>,
     values: BTreeMap<ValueName, Arc<Value>>,
     /// Steps that have ended and whose successors are to be looked at.
     pub(super) ended: VecDeque<Key>,
@@ -52,6 +54,7 @@ impl<'a, V: View> Moving<'a, V> {
             view,
             fresh,
             steps: BTreeMap::new(),
+            open_before: None,
             values: BTreeMap::new(),
             ended: VecDeque::new(),
             counted: BTreeSet::new(),
@@ -158,6 +161,8 @@ impl<'a, V: View> Moving<'a, V> {
         }
         if key.path.is_empty() {
             let failure = self.graph.node(key.node).fails_run_by(&phase);
+            // What is cancelled because the run ends early does not fail it.
+            let failure = failure.filter(|_| self.ending().is_none());
             let failure = failure.map(|reason| format!("step {}: {reason}", state.step));
             let header = self.header();
             header.ended += 1;
@@ -213,7 +218,11 @@ impl<'a, V: View> Moving<'a, V> {
         if self.run.state.is_terminal() {
             let asked = matches!(
                 fact,
-                Fact::Cancel { .. } | Fact::Pause { .. } | Fact::Unpause { .. }
+                Fact::Cancel { .. }
+                    | Fact::Pause { .. }
+                    | Fact::Unpause { .. }
+                    | Fact::Resume { .. }
+                    | Fact::Decide { .. }
             );
             let word = self.run.state.word();
             return Ok(if asked {
@@ -282,7 +291,7 @@ impl<'a, V: View> Moving<'a, V> {
             return Ok(Taken::Stale);
         }
         let over = state.graph.as_ref().and_then(|graph| graph.over.clone());
-        if let (Some(why), AttemptEnd::Cancelled(_)) = (over, end) {
+        if let (Some(why), false) = (over, matches!(end, AttemptEnd::Succeeded(_))) {
             self.fail(&key, state, &StepError::new("timeout.total", why))?;
             return Ok(Taken::Yes);
         }
@@ -344,8 +353,8 @@ impl<'a, V: View> Moving<'a, V> {
     /// All steps that have not ended, as this tick has them now.
     pub(super) fn open_now(&mut self) -> Result<Vec<StepState>, V::Error> {
         let mut open: BTreeMap<StepRef, StepState> = BTreeMap::new();
-        for state in self.view.open_steps()? {
-            open.insert(state.step.clone(), state);
+        for state in self.open_before()? {
+            open.insert(state.step.clone(), state.clone());
         }
         for (name, (_, state)) in &self.steps {
             open.insert(name.clone(), state.clone());
@@ -354,6 +363,27 @@ impl<'a, V: View> Moving<'a, V> {
             .into_values()
             .filter(|state| !state.phase.is_terminal())
             .collect())
+    }
+
+    fn open_before(&mut self) -> Result<&[StepState], V::Error> {
+        let open = match self.open_before.take() {
+            Some(open) => open,
+            None => self.view.open_steps()?,
+        };
+        Ok(self.open_before.insert(open))
+    }
+
+    /// True while a step has not ended.
+    fn has_open(&mut self) -> Result<bool, V::Error> {
+        let is_open = |state: &StepState| !state.phase.is_terminal();
+        if self.steps.values().any(|(_, state)| is_open(state)) {
+            return Ok(true);
+        }
+        self.open_before()?;
+        let before = self.open_before.iter().flatten();
+        Ok(before
+            .into_iter()
+            .any(|state| !self.steps.contains_key(&state.step)))
     }
 
     pub(super) fn stop_attempt(&mut self, step: &StepRef) {
@@ -381,7 +411,7 @@ impl<'a, V: View> Moving<'a, V> {
         let early = self.ending().cloned();
         let event = match early {
             Some(early) => {
-                if !self.open_now()?.is_empty() {
+                if self.has_open()? {
                     return Ok(());
                 }
                 match early.how {

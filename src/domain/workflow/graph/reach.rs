@@ -12,6 +12,7 @@ use super::moves::Moving;
 use super::state::{Branches, GraphStep, WaitsFor};
 use super::template::as_text;
 use super::tick::{NewChild, StepError, View};
+use super::tries::SCATTER_OVER;
 use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::expr::Fault;
 use crate::words::limits;
@@ -40,7 +41,7 @@ impl<V: View> Moving<'_, V> {
     /// Looks at what follows a step that has ended.
     pub(super) fn follow(&mut self, key: &Key) -> Result<(), V::Error> {
         let graph = self.graph;
-        if matches!(graph.node(key.node).work, Work::Succeed(_) | Work::Fail(..)) && !self.was_skipped(key)? {
+        if self.ends_run(key)? {
             return self.end_by_step(key);
         }
         for target in &graph.node(key.node).next {
@@ -73,13 +74,18 @@ impl<V: View> Moving<'_, V> {
         self.count_branch(key)
     }
 
-    fn was_skipped(&mut self, key: &Key) -> Result<bool, V::Error> {
+    /// True for a step of type succeed or fail that did what it is for. One whose expression failed is a failed step like
+    /// any other.
+    fn ends_run(&mut self, key: &Key) -> Result<bool, V::Error> {
+        let succeeds = matches!(self.graph.node(key.node).work, Work::Succeed(_));
+        let fails = matches!(self.graph.node(key.node).work, Work::Fail(..));
+        if !succeeds && !fails {
+            return Ok(false);
+        }
         let state = self.step_of(key)?;
         Ok(state.is_some_and(|state| {
-            matches!(
-                state.phase,
-                StepPhase::Skipped { .. } | StepPhase::UpstreamFailed { .. } | StepPhase::Cancelled { .. }
-            )
+            succeeds && matches!(state.phase, StepPhase::Succeeded { .. })
+                || fails && matches!(state.phase, StepPhase::Failed { .. })
         }))
     }
 
@@ -188,6 +194,13 @@ impl<V: View> Moving<'_, V> {
         let graph = self.graph;
         let node = graph.node(key.node);
         let mut state = self.fresh_step(key);
+        if self.around_is_over(key)? {
+            let phase = StepPhase::Cancelled {
+                ended_at: self.now,
+                reason: SCATTER_OVER.to_owned(),
+            };
+            return self.end(key, state, phase);
+        }
         if let Some(graph_step) = state.graph.as_mut() {
             graph_step.total_at = node.doc.timeouts.total.map(|total| self.now.plus(total.0));
             // The runner of a process keeps its time itself.
@@ -357,9 +370,10 @@ impl<V: View> Moving<'_, V> {
             let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
             return self.fail(key, state, &error);
         };
-        let own_limit = match &graph.node(key.node).doc.kind {
-            StepKind::Scatter(scatter) => scatter.max_items.map(|most| most as usize),
-            _ => None,
+        let own_limit = if let StepKind::Scatter(scatter) = &graph.node(key.node).doc.kind {
+            scatter.max_items.map(|most| most as usize)
+        } else {
+            None
         };
         let most = own_limit
             .unwrap_or(limits::BRANCHES_MAX)
@@ -440,6 +454,9 @@ impl<V: View> Moving<'_, V> {
         let Some(mut state) = self.step_of(key)? else {
             return Ok(());
         };
+        if state.graph.as_ref().is_some_and(|graph| graph.over.is_some()) {
+            return Ok(());
+        }
         let StepPhase::Waiting {
             on: WaitsFor::Branches(branches),
             ..
@@ -485,8 +502,7 @@ impl<V: View> Moving<'_, V> {
             if !state.phase.is_terminal() {
                 return Ok(());
             }
-            failed |= graph.node(*id).fails_run_by(&state.phase).is_some()
-                || matches!(state.phase, StepPhase::Cancelled { .. });
+            failed |= graph.node(*id).fails_run_by(&state.phase).is_some();
         }
         self.counted.insert(whole);
         let Some(mut state) = self.step_of(&scatter_key)? else {
@@ -505,9 +521,19 @@ impl<V: View> Moving<'_, V> {
             branches.succeeded += 1;
         }
         let branches = *branches;
-        if branches.succeeded + branches.failed < branches.total {
+        let over = state.graph.as_ref().and_then(|graph| graph.over.clone());
+        let last = if over.is_some() {
+            branches.begun
+        } else {
+            branches.total
+        };
+        if branches.succeeded + branches.failed < last {
             self.put(&scatter_key, state)?;
             return self.begin_branches(&scatter_key);
+        }
+        if let Some(why) = over {
+            let error = StepError::new("timeout.total", why).for_good();
+            return self.fail(&scatter_key, state, &error);
         }
         if doc
             .tolerated_failures

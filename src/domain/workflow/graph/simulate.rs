@@ -195,7 +195,7 @@ impl Stage<'_> {
                         self.timers.insert((*due, name));
                     }
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
-                        self.wanted.push_back(name)
+                        self.wanted.push_back(name);
                     }
                     WaitsFor::Branches(_) => {}
                 },
@@ -249,57 +249,62 @@ impl Stage<'_> {
         let name = step.step.clone();
         let given = self.assumed_of(&name);
         let end = given.map(|value| Some(Arc::new(value)));
-        match &step.phase {
-            StepPhase::Ready { .. } | StepPhase::Queued { .. } => {
-                let fence = self.number;
-                let running = StepPhase::Running {
-                    fence,
-                    started_at: self.now,
-                    entry: None,
-                };
-                self.steps.insert(
-                    name.clone(),
-                    StepState {
-                        phase: running,
-                        ..step.clone()
-                    },
-                );
-                let end = match end {
-                    Ok(output) => AttemptEnd::Succeeded(output),
-                    Err(error) => AttemptEnd::Failed(error),
-                };
-                Some(Fact::Attempt {
+        if matches!(step.phase, StepPhase::Ready { .. } | StepPhase::Queued { .. }) {
+            return Some(self.attempt(step, end));
+        }
+        let StepPhase::Waiting { on, .. } = &step.phase else {
+            return None;
+        };
+        match on {
+            WaitsFor::Child { run } => Some(Fact::Child {
+                step: name,
+                run: *run,
+                end,
+            }),
+            WaitsFor::Checkpoint => match end {
+                Ok(value) => Some(Fact::Resume {
                     step: name,
-                    fence,
-                    end,
-                })
-            }
-            StepPhase::Waiting { on, .. } => match on {
-                WaitsFor::Child { run } => Some(Fact::Child {
-                    step: name,
-                    run: *run,
-                    end,
-                }),
-                WaitsFor::Checkpoint if end.is_ok() => Some(Fact::Resume {
-                    step: name,
-                    value: end.ok().flatten().unwrap_or_default(),
-                    by: "dry run".to_owned(),
-                }),
-                WaitsFor::Approval => Some(Fact::Decide {
-                    step: name,
-                    approve: end.is_ok(),
-                    note: String::new(),
+                    value: value.unwrap_or_default(),
                     by: "dry run".to_owned(),
                 }),
                 // Nobody resumes it: it ends by its timer, if it has one.
-                WaitsFor::Checkpoint => {
+                Err(_) => {
                     let timer = step.graph.as_ref().and_then(|graph| graph.timer);
                     self.timers.extend(timer.map(|timer| (timer, name)));
                     None
                 }
-                WaitsFor::Timer { .. } | WaitsFor::Poke { .. } | WaitsFor::Branches(_) => None,
             },
-            _ => None,
+            WaitsFor::Approval => Some(Fact::Decide {
+                step: name,
+                approve: end.is_ok(),
+                note: String::new(),
+                by: "dry run".to_owned(),
+            }),
+            WaitsFor::Timer { .. } | WaitsFor::Poke { .. } | WaitsFor::Branches(_) => None,
+        }
+    }
+
+    /// An execution of a step by nobody.
+    fn attempt(&mut self, step: &StepState, end: Result<Option<Arc<Value>>, StepError>) -> Fact {
+        let fence = self.number;
+        let phase = StepPhase::Running {
+            fence,
+            started_at: self.now,
+            entry: None,
+        };
+        let running = StepState {
+            phase,
+            ..step.clone()
+        };
+        self.steps.insert(step.step.clone(), running);
+        let end = match end {
+            Ok(output) => AttemptEnd::Succeeded(output),
+            Err(error) => AttemptEnd::Failed(error),
+        };
+        Fact::Attempt {
+            step: step.step.clone(),
+            fence,
+            end,
         }
     }
 

@@ -255,7 +255,8 @@ pub fn tick<V: View>(
     for fact in facts {
         answers.push(moving.fold(fact)?);
         moving.settle()?;
+        // After each, not once for all: what comes after the end finds it ended, however facts are grouped.
+        moving.finish_if_done()?;
     }
-    moving.finish_if_done()?;
     Ok(moving.into_changes(answers))
 }

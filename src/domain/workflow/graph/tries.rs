@@ -15,6 +15,9 @@ use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::words::ids;
 use crate::words::names::StepRef;
 
+/// Why the steps of a scatter are ended whose total time is over.
+pub(super) const SCATTER_OVER: &str = "the total time of its scatter is over";
+
 impl RetryDoc {
     /// The wait before an attempt of this number (2 is the first retry): `initial * coefficient^(number - 2)`, at most
     /// `max_interval`, longer or shorter by up to the share `jitter`. `chance` is from 0 to 1.
@@ -52,6 +55,10 @@ impl<V: View> Moving<'_, V> {
         mut state: StepState,
         error: &StepError,
     ) -> Result<(), V::Error> {
+        if self.ending().is_some() || self.around_is_over(key)? {
+            // The run, or the scatter around it, is being ended: nothing new begins.
+            return self.fail(key, state, error);
+        }
         let graph = self.graph;
         let node = graph.node(key.node);
         // What is being ended is not tried again.
@@ -100,6 +107,14 @@ impl<V: View> Moving<'_, V> {
             return self.attempt_failed(key, state, &StepError::new("sensor.not_met", "it was not met"));
         };
         let now = self.now;
+        let mut ending = self.ending().map(|ending| ending.reason.clone());
+        if ending.is_none() && self.around_is_over(key)? {
+            ending = Some(SCATTER_OVER.to_owned());
+        }
+        if let Some(reason) = ending {
+            let ended_at = now;
+            return self.end(key, state, StepPhase::Cancelled { ended_at, reason });
+        }
         let mut first = now;
         if let Some(graph) = state.graph.as_mut() {
             first = *graph.first_poke.get_or_insert(now);
@@ -144,13 +159,23 @@ impl<V: View> Moving<'_, V> {
                 self.put(&key, state)?;
                 return Ok(Taken::Yes);
             }
+            if matches!(
+                state.phase,
+                StepPhase::Waiting {
+                    on: WaitsFor::Branches(_),
+                    ..
+                }
+            ) {
+                self.end_branches(&key, state, why)?;
+                return Ok(Taken::Yes);
+            }
             let error = StepError::new("timeout.total", why).for_good();
             self.time_out(&key, state, &error)?;
             return Ok(Taken::Yes);
         }
         if let StepPhase::Waiting { on, .. } = state.phase.clone() {
             self.waited(&key, state, &on)?;
-        } else if matches!(state.phase, StepPhase::Retrying { due, .. } if due <= now) && !self.is_held() {
+        } else if matches!(state.phase, StepPhase::Retrying { due, .. } if due <= now) {
             self.make_ready(&key, state)?;
         } else if matches!(state.phase, StepPhase::Ready { .. } | StepPhase::Queued { .. })
             && super::timers::queue_limit(&state, self.graph.node(key.node)).is_some_and(|at| at <= now)
@@ -182,7 +207,7 @@ impl<V: View> Moving<'_, V> {
                 let output = json!({"due": due.to_string()});
                 self.succeed(key, state, Some(Arc::new(output)))
             }
-            WaitsFor::Poke { due } if *due <= now && !self.is_held() => self.make_ready(key, state),
+            WaitsFor::Poke { due } if *due <= now => self.make_ready(key, state),
             WaitsFor::Checkpoint if self.patience_is_over(key, &state) => {
                 let error = StepError::new("checkpoint.timeout", "nobody resumed it in time").for_good();
                 self.fail(key, state, &error)
@@ -214,6 +239,56 @@ impl<V: View> Moving<'_, V> {
             (StepPhase::Waiting { since, .. }, Some(patience)) => since.plus(patience.0) <= self.now,
             _ => false,
         }
+    }
+
+    /// The total time of a scatter is over: what runs in its branches is stopped, all else in them is cancelled, and it fails
+    /// when the last of them has ended.
+    fn end_branches(&mut self, scatter: &Key, mut state: StepState, why: &str) -> Result<(), V::Error> {
+        if let Some(graph) = state.graph.as_mut() {
+            graph.total_at = None;
+            graph.over = Some(why.to_owned());
+        }
+        self.put(scatter, state)?;
+        for inner in self.open_now()? {
+            let key = Key::of_name(self.graph, &inner.step);
+            let Some(key) = key.filter(|key| key.is_in(self.graph, scatter)) else {
+                continue;
+            };
+            if matches!(
+                &inner.phase,
+                StepPhase::Waiting {
+                    on: WaitsFor::Branches(_),
+                    ..
+                }
+            ) {
+                // It ends when its own branches have.
+                let mut over = inner;
+                if let Some(graph) = over.graph.as_mut() {
+                    graph.total_at = None;
+                    graph.over = Some(SCATTER_OVER.to_owned());
+                }
+                self.put(&key, over)?;
+                continue;
+            }
+            self.end_open(&key, inner, SCATTER_OVER)?;
+        }
+        Ok(())
+    }
+
+    /// True when a scatter around this step is being ended, or has ended.
+    pub(super) fn around_is_over(&mut self, key: &Key) -> Result<bool, V::Error> {
+        let mut inner = key.clone();
+        while let Some((scatter, _)) = inner.around(self.graph) {
+            let state = self.step_of(&scatter)?;
+            let is_over = state.is_some_and(|state| {
+                state.phase.is_terminal() || state.graph.is_some_and(|graph| graph.over.is_some())
+            });
+            if is_over {
+                return Ok(true);
+            }
+            inner = scatter;
+        }
+        Ok(false)
     }
 
     /// A limit has passed: what runs is ended, what waits in a slot pool is taken back.

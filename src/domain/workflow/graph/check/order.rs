@@ -119,17 +119,16 @@ fn unreachable(map: &Map<'_>, number: usize, order: &[usize], findings: &mut Vec
         let name = &level.steps[*step].name;
         let why = |source: &usize| {
             let from = &level.steps[*source];
-            match &from.kind {
-                StepKind::Fail(_) | StepKind::Succeed(_) => Some(format!("`{}` ends the run", from.name)),
-                StepKind::Switch(switch) => {
-                    let chooses = { switch.cases.iter() }.any(|case| case.target == *name)
-                        || switch.default.as_ref() == Some(name);
-                    (!chooses).then(|| format!("no case of `{}` chooses it", from.name))
-                }
-                _ => dead
-                    .contains(source)
-                    .then(|| format!("neither is `{}`", from.name)),
+            if dead.contains(source) {
+                return Some(format!("neither is `{}`", from.name));
             }
+            if let StepKind::Switch(switch) = &from.kind {
+                let chooses = { switch.cases.iter() }.any(|case| case.target == *name)
+                    || switch.default.as_ref() == Some(name);
+                return (!chooses).then(|| format!("no case of `{}` chooses it", from.name));
+            }
+            let ends = matches!(from.kind, StepKind::Fail(_) | StepKind::Succeed(_));
+            ends.then(|| format!("`{}` ends the run", from.name))
         };
         let reasons: Vec<Option<String>> = sources.iter().map(why).collect();
         if !reasons.is_empty() && reasons.iter().all(Option::is_some) {

@@ -23,11 +23,12 @@ impl Look<'_> {
         for (number, level) in self.map.levels.iter().enumerate() {
             for (index, step) in level.steps.iter().enumerate() {
                 let args = format!("{}/args", level.step_at(index));
-                match &step.kind {
-                    StepKind::Gather(gather) => self.gather(gather, (number, index), &args, findings),
-                    StepKind::Switch(switch) => self.switch(switch, (number, index), &args, findings),
-                    StepKind::Subworkflow(call) => self.subworkflow(call, &args, findings),
-                    _ => {}
+                if let StepKind::Gather(gather) = &step.kind {
+                    self.gather(gather, (number, index), &args, findings);
+                } else if let StepKind::Switch(switch) = &step.kind {
+                    self.switch(switch, (number, index), &args, findings);
+                } else if let StepKind::Subworkflow(call) = &step.kind {
+                    self.subworkflow(call, &args, findings);
                 }
                 self.slots(step, &format!("{}/slots", level.step_at(index)), findings);
             }

@@ -14,7 +14,7 @@ use crate::words::names::StepRef;
 #[derive(Debug, Default)]
 pub(super) struct Out {
     pub(super) findings: Vec<Finding>,
-    left_out: usize,
+    unsaid: usize,
     /// Pointers of bodies that were posted as one step.
     pub(super) single_bodies: BTreeSet<String>,
     /// Steps of which so much is wrong that nothing can be said of what stands around them.
@@ -28,14 +28,14 @@ impl Out {
         if self.findings.len() < limits::FINDINGS_MAX {
             self.findings.push(Finding::new(at, code, message));
         } else {
-            self.left_out += 1;
+            self.unsaid += 1;
         }
     }
 
     /// All findings, with a last one if there were more.
     pub(super) fn finished(mut self) -> (Vec<Finding>, BTreeSet<String>, BTreeSet<String>) {
-        if self.left_out > 0 {
-            let message = format!("{} more findings are not shown; mend these first", self.left_out);
+        if self.unsaid > 0 {
+            let message = format!("{} more findings are not shown; mend these first", self.unsaid);
             self.findings
                 .push(Finding::new("", "workflow.too_many_findings", message));
         }

@@ -144,9 +144,10 @@ impl RetryFields {
 
     /// These over those of the document over those of the type.
     fn over(self, defaults: &RetryFields, kind: &StepKind, at: &str, out: &mut Out) -> RetryDoc {
-        let of_type = match kind {
-            StepKind::Http(_) | StepKind::Task(_) => 3,
-            _ => 1,
+        let of_type = if matches!(kind, StepKind::Http(_) | StepKind::Task(_)) {
+            3
+        } else {
+            1
         };
         let initial = self
             .initial_interval

@@ -92,6 +92,18 @@ fn friendly_forms_and_defaults_are_filled_in() {
         inner.command,
         CommandLine::List(vec!["echo".into(), "a".into(), "1".into()])
     );
+}
+
+#[test]
+fn launch_keys_have_friendly_forms() {
+    let document = good(&everything());
+    let step = |name: &str| {
+        document
+            .steps
+            .iter()
+            .find(|step| step.name.as_str() == name)
+            .unwrap()
+    };
     let StepKind::Command(run) = &step("run").kind else {
         panic!()
     };
@@ -143,7 +155,7 @@ fn set(document: &mut Value, pointer: &str, value: Value) {
     match document.pointer_mut(parent).unwrap() {
         Value::Object(fields) => drop(fields.insert(key.to_owned(), value)),
         Value::Array(items) => items[key.parse::<usize>().unwrap()] = value,
-        other => panic!("{other}"),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => panic!("{pointer}"),
     }
 }
 
@@ -197,6 +209,10 @@ fn each_rule_of_the_top_has_its_sentence() {
         json!(0),
         "/concurrency/limit workflow.out_of_range must be a whole number from 1 to 100000, not `0`",
     );
+}
+
+#[test]
+fn each_rule_of_edges_has_its_sentence() {
     check(
         "/triggers",
         json!([{"type": "schedule"}]),

@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::changes::fold;
-use super::core::Engine;
+use super::fold;
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::graph::document::StepDoc;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::run::Run;
+use crate::store::Rows;
+use crate::store::blobs::Blobs;
 use crate::words::limits;
 use crate::words::names::StepRef;
 
 /// The variables; nothing for a job. The error is a sentence for people.
-pub(super) async fn marks(
-    engine: &Engine,
+pub fn marks(
+    rows: &mut impl Rows,
+    blobs: &Blobs,
     definition: &Definition,
-    run: &Run,
-    step: &StepRef,
+    (run, step): (&Run, &StepRef),
 ) -> Result<Vec<(String, String)>, String> {
     let Some(document) = &definition.graph else {
         return Ok(Vec::new());
@@ -37,7 +38,7 @@ pub(super) async fn marks(
         return Ok(marks);
     };
     let items = ValueName::Items(scatter.instance(outer));
-    let item = item_of(engine, run, items, *branch).await?;
+    let item = item_of(rows, blobs, run, &items, *branch)?;
     let text = match &item {
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -60,11 +61,14 @@ pub(super) async fn marks(
     Ok(marks)
 }
 
-async fn item_of(engine: &Engine, run: &Run, name: ValueName, branch: u32) -> Result<Value, String> {
-    let (blobs, id) = (engine.store.blobs(), run.id);
-    let items = engine
-        .read(move |tx| fold::value_of(tx, &blobs, id, &name))
-        .await
+fn item_of(
+    rows: &mut impl Rows,
+    blobs: &Blobs,
+    run: &Run,
+    name: &ValueName,
+    branch: u32,
+) -> Result<Value, String> {
+    let items = fold::value_of(rows, blobs, run.id, name)
         .map_err(|error| format!("its item cannot be read: {error}"))?;
     let item = |items: Arc<Value>| items.get(branch as usize).cloned();
     items
