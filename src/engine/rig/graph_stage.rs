@@ -67,6 +67,7 @@ impl Daemon {
             processes: (0..processes).map(|_| self.process()).collect(),
             rules: plain(),
             leave_to: 0,
+            turns: self.engine.turns.clone(),
         }
     }
 
