@@ -445,7 +445,16 @@ fn replayed_facts_give_the_rows_that_are_stored() {
         .into_iter()
         .map(|((_, _, name), step)| (name, step))
         .collect();
-    assert_eq!(replayed.steps, steps);
+    // Its place in a line has a number that the change gives it.
+    let placeless = |(name, mut step): (StepRef, StepState)| {
+        if let Some(graph) = step.graph.as_mut() {
+            (graph.line, graph.home) = (None, None);
+        }
+        (name, step)
+    };
+    let replayed_steps: BTreeMap<_, _> = replayed.steps.clone().into_iter().map(placeless).collect();
+    let steps: BTreeMap<_, _> = steps.into_iter().map(placeless).collect();
+    assert_eq!(replayed_steps, steps);
     let blobs = rig.engine.store.blobs();
     for (name, value) in &replayed.values {
         let kept = rig.read(|tx| crate::engine::changes::fold::value_of(tx, &blobs, run, name));
