@@ -15,8 +15,8 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs,
-    metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
+    backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search,
+    logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
     run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
     timeline, week, why, workflow_versions, workflows,
 };

@@ -214,6 +214,7 @@ impl Work {
             processes: (0..4).map(|_| process()).collect(),
             rules: Rules::plain(),
             leave_to: 0,
+            turns: ductor::engine::changes::tasks::Turns::default(),
         };
         Box::new(move |tx| {
             claim::pass(tx, &book, &pass)?;

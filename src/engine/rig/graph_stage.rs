@@ -17,6 +17,7 @@ use crate::engine::changes::claim::{self, Claimed, Pass, Passed};
 use crate::engine::changes::fold::{self, Desk, Posted, Wish};
 use crate::engine::changes::graph::{self, Applied, EndedClaim};
 use crate::engine::changes::signal::{self, Signalled};
+use crate::engine::changes::tasks::Turns;
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::DefinitionRecord;
 use crate::store::tables as all;
@@ -67,6 +68,7 @@ impl Daemon {
             processes: (0..processes).map(|_| self.process()).collect(),
             rules: plain(),
             leave_to: 0,
+            turns: Turns::default(),
         }
     }
 
