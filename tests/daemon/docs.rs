@@ -16,7 +16,7 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "bridge.md",
     "schedule.md",
     "dags.md",
@@ -450,6 +450,11 @@ fn every_page_has_its_test_and_its_line_in_the_index() {
 #[test]
 fn page_schedule() {
     walk("schedule.md");
+}
+
+#[test]
+fn page_dags() {
+    walk("dags.md");
 }
 
 #[test]
