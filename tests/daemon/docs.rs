@@ -453,6 +453,11 @@ fn page_schedule() {
 }
 
 #[test]
+fn page_dags() {
+    walk("dags.md");
+}
+
+#[test]
 fn page_limit_a_shared_database() {
     walk("limit-a-shared-database.md");
 }
