@@ -20,7 +20,9 @@ Examples:
 
 By its id, a run that waits for its next attempt takes it now. The ended run
 of a workflow is tried again as a new run: what was done before the step, or
-what has not failed, is taken over. With a filter, runs that failed or were cancelled are meant too: their
+what has not failed, is taken over.
+
+With a filter, runs that failed or were cancelled are meant too: their
 jobs start anew, each once however many of its runs match.";
 
 pub(super) const RERUN_EXAMPLES: &str = "\

@@ -186,6 +186,7 @@ fn path_parameter(name: &str) -> Value {
         "attempt" => "The number of an attempt, from 1.",
         "family_slug" => "The name of a workflow.",
         "version" => "The number of a version, from 1.",
+        "checkpoint" => "The id of a step that waits for somebody: RUN:STEP.",
         "token" => "The token of a claimed task.",
         _ => "",
     };

@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
@@ -232,5 +232,5 @@ pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
         }
     };
     let data: Vec<CheckpointView> = open.into_iter().map(view).collect();
-    Ok(Json(Data { data }).into_response())
+    Ok(Json(json!({"data": data, "pagination": {}})).into_response())
 }

@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Json, Response};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::app::App;
@@ -135,7 +135,7 @@ pub(super) async fn history(
 ) -> Result<Response, Problem> {
     let id = runs::id_of(&text)?;
     let pairs = input::query(&uri, &HISTORY_QUERY)?;
-    let after = input::number(&pairs, "after", 0, u64::MAX)?;
+    let after = input::number(&pairs, "after_version", 0, u64::MAX)?;
     let limit = input::number(&pairs, "limit", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_MAX);
     let rows = app
         .engine
@@ -157,5 +157,5 @@ pub(super) async fn history(
             items: row.items.into_iter().map(line).collect(),
         })
         .collect();
-    Ok(Json(Data { data }).into_response())
+    Ok(Json(json!({"data": data, "pagination": {}})).into_response())
 }
