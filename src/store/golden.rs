@@ -2,13 +2,13 @@
 //! changes only together with a new version of its record, and then the old line stays, to be read by the new code.
 
 use super::codec::{self, Record};
-use super::feed::{FeedItem, FeedRow};
+use super::feed::FeedRow;
 use super::rows::{
     Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
     Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
     ScheduleMark, UnseenRow, WaitingRow,
 };
-use super::{golden_backups, golden_daemons, golden_graphs, golden_reports, golden_workflows};
+use super::{golden_backups, golden_daemons, golden_fires, golden_graphs, golden_reports, golden_workflows};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -43,7 +43,7 @@ pub(super) fn sample<R: Record + PartialEq + std::fmt::Debug>(what: &'static str
     }
 }
 
-fn job() -> JobName {
+pub(super) fn job() -> JobName {
     JobName::new("nightly").unwrap()
 }
 
@@ -55,7 +55,7 @@ fn node() -> NodeName {
     NodeName::new("n-1").unwrap()
 }
 
-fn why() -> String {
+pub(super) fn why() -> String {
     "why".to_owned()
 }
 
@@ -410,81 +410,6 @@ fn live_samples(out: &mut Vec<Sample>) {
     ));
 }
 
-fn fire_samples(out: &mut Vec<Sample>) {
-    let at = Millis(90);
-    let json = JsonText::parse("{\"name\":\"nightly\"}").unwrap();
-    out.push(sample("run", &Fire::Run(RunId([1; 16]))));
-    out.push(sample(
-        "skipped",
-        &Fire::Skipped {
-            reason: "pool_full".to_owned(),
-            at,
-        },
-    ));
-    out.push(sample("caught up", &Fire::CaughtUp(RunId([1; 16]))));
-    out.push(sample(
-        "withdrawn",
-        &Fire::Withdrawn {
-            reason: "queue_timeout".to_owned(),
-            at,
-            run: RunId([1; 16]),
-        },
-    ));
-    out.push(sample(
-        "any",
-        &PoisonedRun {
-            job: job(),
-            step: StepRef::main(),
-            at,
-        },
-    ));
-    let answer = Remembered {
-        key: [1; 16],
-        request: [2; 16],
-        at,
-        status: 202,
-        location: Some("/x".to_owned()),
-        body: json,
-    };
-    out.push(sample("any", &answer));
-    let item = FeedItem {
-        topic: "t".to_owned(),
-        id: "i".to_owned(),
-        version: 2,
-        detail: Some(why()),
-    };
-    out.push(sample(
-        "any",
-        &FeedRow {
-            at,
-            items: vec![item],
-        },
-    ));
-}
-
-fn schedule_samples(out: &mut Vec<Sample>) {
-    out.push(sample("none", &RetryRight::No));
-    out.push(sample("scoped", &RetryRight::Scoped { generation: 7 }));
-    out.push(sample("own", &RetryRight::Own));
-    let mark = ScheduleMark {
-        at: Millis(90),
-        schedule: "@daily".to_owned(),
-    };
-    out.push(sample("any", &mark));
-    let owed = Owed {
-        run: Some(RunId([1; 16])),
-        not_before: Millis(90),
-        refused: Some(why()),
-    };
-    out.push(sample("refused", &owed));
-    let boot = Boot {
-        host: "h".to_owned(),
-        boot_id: "b".to_owned(),
-        digest: "d".to_owned(),
-    };
-    out.push(sample("any", &boot));
-}
-
 pub(super) fn samples() -> Vec<Sample> {
     let mut out = Vec::new();
     run_samples(&mut out);
@@ -495,8 +420,7 @@ pub(super) fn samples() -> Vec<Sample> {
     index_samples(&mut out);
     other_samples(&mut out);
     live_samples(&mut out);
-    fire_samples(&mut out);
-    schedule_samples(&mut out);
+    golden_fires::samples(&mut out);
     for add in [
         golden_reports::samples,
         golden_backups::samples,

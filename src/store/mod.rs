@@ -42,6 +42,8 @@ mod golden_backups;
 #[cfg(test)]
 mod golden_daemons;
 #[cfg(test)]
+mod golden_fires;
+#[cfg(test)]
 mod golden_graphs;
 #[cfg(test)]
 mod golden_reports;

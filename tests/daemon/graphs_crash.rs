@@ -126,7 +126,7 @@ fn counters_balance_however_often_the_daemon_is_killed() {
     }
     let (mut runs, mut expected) = (Vec::new(), 0);
     for _ in 0..8 {
-        for _ in 0..1 + dice.below(4) {
+        for _ in 0..=dice.below(4) {
             let program = &programs[dice.below(programs.len())];
             runs.push(begin(&daemon, &program.slug, &Value::Null));
             expected += program.commands;

@@ -2,11 +2,12 @@
 //! happened, and works everything out from the beginning each time, by looking at every step.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::model_plan::{Does, Plan, Step, name};
-use super::tick::{AttemptEnd, Fact, Taken};
+use super::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::words::ids::RunId;
 
 /// One execution of a step: the branches around it (scatter and item), and its place.
@@ -241,7 +242,6 @@ impl Model<'_> {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "one line for each fact")]
     fn fact(&mut self, fact: &Fact) -> &'static str {
         if self.has_ended() {
             let by_people = matches!(
@@ -286,17 +286,7 @@ impl Model<'_> {
                 self.end_early("timed_out");
                 "yes"
             }
-            Fact::Child { step, run, end } => {
-                let at = self.find(step.as_str());
-                let Some(at) = at.filter(|at| self.is(at) == Some(Is::Child(*run))) else {
-                    return "stale";
-                };
-                match end {
-                    Ok(output) => self.succeed(&at, output.as_ref().map(|output| (**output).clone())),
-                    Err(error) => self.fail(&at, &error.code),
-                }
-                "yes"
-            }
+            Fact::Child { step, run, end } => self.child(step.as_str(), *run, end),
             Fact::Resume { step, value, .. } => {
                 let at = self.find(step.as_str());
                 let Some(at) = at.filter(|at| self.is(at) == Some(Is::Checkpoint)) else {
@@ -305,20 +295,7 @@ impl Model<'_> {
                 self.succeed(&at, Some((**value).clone()));
                 "yes"
             }
-            Fact::Decide { step, approve, .. } => {
-                let at = self.find(step.as_str());
-                let Some(at) = at.filter(|at| self.is(at) == Some(Is::Approval)) else {
-                    return "refused";
-                };
-                let skips = matches!(self.step(&at).does, Does::Approval { skips: true, .. });
-                self.one(&at).output = Some(json!("decided"));
-                match (approve, skips) {
-                    (true, _) => self.end(&at, Is::Succeeded),
-                    (false, true) => self.end(&at, Is::Skipped),
-                    (false, false) => self.fail(&at, "approval.rejected"),
-                }
-                "yes"
-            }
+            Fact::Decide { step, approve, .. } => self.decide(step.as_str(), *approve),
             Fact::Cancel { .. } => {
                 if self.ending.is_none() {
                     self.end_early("cancelled");
@@ -328,6 +305,33 @@ impl Model<'_> {
             Fact::Pause { .. } => self.pause(),
             Fact::Unpause { .. } => self.unpause(),
         }
+    }
+
+    fn child(&mut self, step: &str, run: RunId, end: &Result<Option<Arc<Value>>, StepError>) -> &'static str {
+        let at = self.find(step);
+        let Some(at) = at.filter(|at| self.is(at) == Some(Is::Child(run))) else {
+            return "stale";
+        };
+        match end {
+            Ok(output) => self.succeed(&at, output.as_ref().map(|output| (**output).clone())),
+            Err(error) => self.fail(&at, &error.code),
+        }
+        "yes"
+    }
+
+    fn decide(&mut self, step: &str, approve: bool) -> &'static str {
+        let at = self.find(step);
+        let Some(at) = at.filter(|at| self.is(at) == Some(Is::Approval)) else {
+            return "refused";
+        };
+        let skips = matches!(self.step(&at).does, Does::Approval { skips: true, .. });
+        self.one(&at).output = Some(json!("decided"));
+        match (approve, skips) {
+            (true, _) => self.end(&at, Is::Succeeded),
+            (false, true) => self.end(&at, Is::Skipped),
+            (false, false) => self.fail(&at, "approval.rejected"),
+        }
+        "yes"
     }
 
     fn pause(&mut self) -> &'static str {

@@ -68,13 +68,19 @@ fn kind_word(trial: &Trial<'_>, step: &StepState) -> &'static str {
     trial.node_of(&step.step).word()
 }
 
-fn cases() -> u32 {
-    let given = std::env::var("DUCTOR_MODEL_CASES").ok();
-    given.and_then(|given| given.parse().ok()).unwrap_or(300)
+/// More of them: `PROPTEST_CASES`.
+const CASES: u32 = 300;
+
+fn config() -> ProptestConfig {
+    let asked = ProptestConfig::default();
+    ProptestConfig {
+        cases: asked.cases.max(CASES),
+        ..asked
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn a_run_is_what_the_model_says(plan in plan(1..9, 2), tries in tries(), timeout in timeout()) {
