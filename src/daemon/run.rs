@@ -29,6 +29,7 @@ use crate::worker::command::Stop;
 pub struct Loops {
     engine: Engine,
     tasks: JoinSet<()>,
+    coordinator: tokio::task::JoinHandle<()>,
     leases: tokio::task::JoinHandle<()>,
     others: tokio::task::JoinHandle<()>,
     courier: tokio::task::JoinHandle<()>,
@@ -66,7 +67,7 @@ impl Loops {
         let retention = Retention::new(engine.clone(), reloader.follow_keep());
         // Retention sleeps long between its slices; it is ended, not waited for.
         drop(tokio::spawn(retention.run()));
-        tasks.spawn(Coordinator::new(engine.clone()).run());
+        let coordinator = tokio::spawn(Coordinator::new(engine.clone()).run());
         tasks.spawn(HttpSteps::new(engine.clone()).run());
         tasks.spawn(Listener::new(engine.clone()).run());
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
@@ -74,6 +75,7 @@ impl Loops {
         Loops {
             engine,
             tasks,
+            coordinator,
             leases,
             others,
             courier,
@@ -104,10 +106,21 @@ impl Loops {
             until_idle(&self.engine).await;
             drained = Drained::Ended(left);
         }
+        while self.tasks.join_next().await.is_some() {}
+        // What was just being claimed when the stop began has its command only now.
+        if !self.engine.live.is_empty() {
+            self.engine.live.stop_all(&Stop::DaemonStopped);
+            until_idle(&self.engine).await;
+        }
         self.leases.abort();
         self.others.abort();
         self.deliver_last().await;
-        while self.tasks.join_next().await.is_some() {}
+        let patience = Duration::from_millis(limits::OPERATION_MS);
+        let written = tokio::time::timeout(patience, until_written(&self.engine));
+        if written.await.is_err() {
+            tracing::warn!("what was told to runs is not all written; what was acknowledged is");
+        }
+        self.coordinator.abort();
         drained
     }
 }
@@ -122,6 +135,13 @@ impl Loops {
             tracing::info!("some reports are not delivered yet; the next start goes on with them");
             self.courier.abort();
         }
+    }
+}
+
+/// Waits until every mailbox is empty.
+async fn until_written(engine: &Engine) {
+    while !engine.mailboxes.is_idle() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

@@ -44,7 +44,7 @@ impl Coordinator {
         Coordinator { engine }
     }
 
-    /// Works until the daemon stops, and until what was posted before is written.
+    /// Works until it is aborted: whoever stops the daemon does that when nothing runs and every mailbox is empty.
     pub async fn run(self) {
         let mut next = None;
         let mut looked_at = Millis(i64::MIN);
@@ -64,9 +64,6 @@ impl Coordinator {
             }
             for run in self.engine.mailboxes.take_runs() {
                 tokio::spawn(work(self.engine.clone(), run));
-            }
-            if self.engine.is_stopping() && self.engine.mailboxes.is_idle() && self.engine.live.is_empty() {
-                return;
             }
             let now = self.engine.now().wall;
             let ms = next.map_or(limits::PASS_PERIOD_MS, |at| at.since(now).max(1));

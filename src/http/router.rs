@@ -262,6 +262,8 @@ pub fn router(app: App) -> Router {
                 "this path does not know this method",
             )
         })
+        // The front bounds bodies, route by route; the library's own bound would come on top of it.
+        .layer(axum::extract::DefaultBodyLimit::disable())
         .with_state(app.clone());
     // The front must see a request before it is routed, so it stands around a router of its own.
     Router::new()

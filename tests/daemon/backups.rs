@@ -202,11 +202,11 @@ fn a_directory_of_format_2_is_taken_over() {
         "{doctor:?}"
     );
     let daemon = Builder::at(&place).start();
-    daemon.wait_log("the store has format 2 and is brought to 3");
-    assert_eq!(daemon.get("/version").json()["schema"], 3);
+    daemon.wait_log("the store has format 2 and is brought to 4");
+    assert_eq!(daemon.get("/version").json()["schema"], 4);
     assert_eq!(
         std::fs::read_to_string(place.state().join("format")).unwrap(),
-        "3\n"
+        "4\n"
     );
     let ended = facts["runs"].as_array().unwrap().iter();
     let ended: Vec<&Value> = ended.filter(|fact| !fact["ended_at"].is_null()).collect();
@@ -262,7 +262,7 @@ fn a_newer_directory_is_refused_by_all() {
         let said = ductor(line).expect_status(status);
         let said = said.stdout + &said.stderr;
         assert!(
-            said.contains("has format 99; this ductor reads up to 3"),
+            said.contains("has format 99; this ductor reads up to 4"),
             "{line:?}: {said}"
         );
         assert!(before == std::fs::read(&store).unwrap(), "{line:?} has written");
