@@ -207,9 +207,9 @@ impl Meeting {
     }
 
     /// The change is written: each gets its tasks. Who got none waits on; who has gone meanwhile gives them back.
-    pub fn hand_over(self, engine: &Engine, met: Vec<Vec<ClaimedTask>>) {
+    pub fn hand_over(self, engine: &Engine, met: Met) {
         let mut left = Vec::new();
-        for (waiter, tasks) in self.waiters.into_iter().zip(met) {
+        for (waiter, tasks) in self.waiters.into_iter().zip(met.claimed) {
             if tasks.is_empty() {
                 left.push(waiter);
             } else if let Err(tasks) = waiter.reply.send(tasks) {
@@ -217,12 +217,30 @@ impl Meeting {
             }
         }
         engine.waiting_workers.put_back(left.into_iter());
+        // Whoever looked at a queue while the change was under way may have seen it empty.
+        if met.left {
+            engine.mailboxes.tasks.notify_waiters();
+        }
     }
 }
 
-/// Claims for those who wait, inside the change that makes their tasks ready.
-pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass]) -> Result<Vec<Vec<ClaimedTask>>, Abort> {
-    passes.iter().map(|pass| tasks::claim(tx, pass)).collect()
+/// What was claimed for those who wait.
+#[derive(Debug)]
+pub struct Met {
+    claimed: Vec<Vec<ClaimedTask>>,
+    /// There is more than they took.
+    left: bool,
+}
+
+/// Claims for those who wait, inside the change that makes tasks ready in `queues`.
+pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass], queues: &BTreeSet<String>) -> Result<Met, Abort> {
+    let claimed = passes.iter().map(|pass| tasks::claim(tx, pass));
+    let claimed = claimed.collect::<Result<Vec<_>, _>>()?;
+    let mut left = false;
+    for queue in queues {
+        left = left || tasks::is_waiting(tx, queue)?;
+    }
+    Ok(Met { claimed, left })
 }
 
 /// Nobody took them: they go back where they stood.

@@ -396,7 +396,7 @@ async fn write(
     };
     let meeting = bridge::Meeting::of(engine, &ready.queues);
     let book = engine.book();
-    let waiting = meeting.passes();
+    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
@@ -412,7 +412,7 @@ async fn write(
             Some(pass) => tasks::claim(tx, pass)?,
             None => Vec::new(),
         };
-        let met = bridge::meet(tx, &waiting)?;
+        let met = bridge::meet(tx, &waiting, &queues)?;
         // A parent hears of an end, an entry has run out: somebody has to fold that.
         let tells = tx.has_told(graphs::FACT);
         Ok((applied, passed, claimed, met, tells))

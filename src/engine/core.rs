@@ -168,16 +168,13 @@ impl Engine {
         }
     }
 
-    /// Wakes whoever executes what a commit has made ready.
+    /// Wakes whoever executes what a commit has made ready; remote workers are met by the commit itself.
     pub fn rouse(&self, ready: &Ready) {
         if ready.processes {
             self.wake.notify_one();
         }
         if ready.requests {
             self.mailboxes.requests.notify_waiters();
-        }
-        if !ready.queues.is_empty() {
-            self.mailboxes.tasks.notify_waiters();
         }
     }
 

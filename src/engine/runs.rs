@@ -196,7 +196,7 @@ where
     };
     let timed = graph::is_timed(&prepared.changes, &prepared.children);
     let meeting = bridge::Meeting::of(engine, &ready.queues);
-    let waiting = meeting.passes();
+    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
     let book = engine.book();
     let result = prepared
         .values
@@ -217,7 +217,7 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = bridge::meet(tx, &waiting)?;
+        let met = bridge::meet(tx, &waiting, &queues)?;
         Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
     let (told, passed, met, tells) = changed.await?;
