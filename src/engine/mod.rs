@@ -9,6 +9,7 @@
 //! `definitions` what they ask of workflows, `backups` copies the store.
 
 pub mod backups;
+pub mod blob_sweep;
 pub mod blocked;
 pub mod book;
 pub mod bridge;

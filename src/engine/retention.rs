@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::blob_sweep::BlobSweep;
 use super::changes::retire::{self, Keep, KeepLogs};
 use super::core::Engine;
 use crate::store::{Store, StoreError, logs, runs};
@@ -61,12 +62,17 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64
 pub struct Retention {
     engine: Engine,
     keep: watch::Receiver<Keep>,
+    blobs: BlobSweep,
 }
 
 impl Retention {
     /// With these limits, which may change while it works.
     pub fn new(engine: Engine, keep: watch::Receiver<Keep>) -> Retention {
-        Retention { engine, keep }
+        Retention {
+            engine,
+            keep,
+            blobs: BlobSweep::default(),
+        }
     }
 
     /// Works until the daemon stops.
@@ -86,7 +92,8 @@ impl Retention {
                 self.count_logs().await;
             }
             looks = looks.wrapping_add(1);
-            if let Err(error) = worked {
+            let swept = self.blobs.round(&self.engine).await;
+            for error in [worked.err(), swept.err()].into_iter().flatten() {
                 tracing::warn!(cause = %error, "retention could not work");
             }
             // Lowered limits act on what is there already, and at once.

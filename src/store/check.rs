@@ -8,7 +8,9 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::backup::Source;
+use super::blob_names;
 use super::blobs::Blobs;
+use super::check_history;
 use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
@@ -28,6 +30,7 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::run::StepPhase;
 use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
+use crate::words::limits;
 use crate::words::names::{JobName, SlotPoolName};
 
 /// What a check found: one sentence each. Empty = clean.
@@ -40,6 +43,10 @@ pub struct Checked {
     pub findings: Findings,
     /// Rows of all tables.
     pub rows: u64,
+    /// Blobs that no row names: no damage, a sweep takes them.
+    pub unnamed_blobs: u64,
+    /// Blobs whose bytes were not compared with their names, only their sizes with the rows.
+    pub unread_blobs: u64,
 }
 
 /// Rows read at once.
@@ -55,7 +62,22 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
     check_workflows::check(tx, &mut findings)?;
+    check_history::check(tx, &mut findings)?;
     Ok(findings)
+}
+
+/// Checks the store of a working daemon and its blobs: the bytes of so many of them as can be read while somebody waits.
+pub fn check_working(tx: &mut ReadTx, blobs: &Blobs) -> Result<Checked, StoreError> {
+    let mut findings = check(tx)?;
+    let named = blob_names::all(tx)?;
+    let mut of_blobs = blobs.check(&named, limits::BLOBS_READ_BY_CHECK_MAX)?;
+    findings.append(&mut of_blobs.findings);
+    Ok(Checked {
+        findings,
+        rows: tx.count_rows()?,
+        unnamed_blobs: of_blobs.unnamed,
+        unread_blobs: of_blobs.unread,
+    })
 }
 
 /// Opens the file of a stopped daemon and checks it, every checksum too. It makes no file and migrates nothing; what a kill
@@ -68,10 +90,14 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
     format.unwrap_or(Ok(()))?;
     let (_database, mut tx) = open_stopped(directory)?;
     let mut findings = check(&mut tx)?;
-    findings.append(&mut Blobs::of_state(directory, Faults::default()).check(&[])?);
+    let named = blob_names::all(&mut tx)?;
+    let mut of_blobs = Blobs::of_state(directory, Faults::default()).check(&named, u64::MAX)?;
+    findings.append(&mut of_blobs.findings);
     Ok(Checked {
         findings,
         rows: tx.count_rows()?,
+        unnamed_blobs: of_blobs.unnamed,
+        unread_blobs: of_blobs.unread,
     })
 }
 

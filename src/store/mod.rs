@@ -10,7 +10,8 @@
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
-//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_copies`: the same inside a backup.
+//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
+//!   `blob_copies`: the same inside a backup.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod audit;
@@ -18,10 +19,12 @@ pub mod backup;
 #[cfg(test)]
 mod backup_tests;
 mod blob_copies;
+pub mod blob_names;
 pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_history;
 mod check_steps;
 mod check_workflows;
 pub mod codec;

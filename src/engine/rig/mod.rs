@@ -30,4 +30,5 @@ mod restore_tests;
 mod retention_tests;
 mod retry_tests;
 mod schedule_tests;
+mod sweep_tests;
 mod task_tests;
