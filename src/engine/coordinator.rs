@@ -346,9 +346,7 @@ fn answered(place: usize, mut moved: Moved, stored: usize, letters: &[Letter]) -
 }
 
 fn rules_of(engine: &Engine) -> Rules {
-    Rules {
-        expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-    }
+    engine.rules()
 }
 
 /// What some ticks mean for others than their runs.

@@ -19,6 +19,7 @@ pub mod coordinator;
 pub mod core;
 pub mod definitions;
 pub mod desk;
+pub mod disk;
 pub mod dispatch;
 pub mod effects;
 pub mod follow_ups;

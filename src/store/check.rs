@@ -206,7 +206,10 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         TASK_CLAIMS,
         WORKFLOWS,
         WORKFLOW_DRAFTS,
-        WORKFLOW_VERSIONS
+        WORKFLOW_VERSIONS,
+        REMOVALS,
+        PINS,
+        DEAD_STEPS
     );
     Ok(())
 }
@@ -351,13 +354,28 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     }
     compare(tx, &all::ACTIVE_RUNS, active, findings)?;
     compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
+    let mut removed = BTreeSet::new();
+    every(tx, &all::REMOVALS, |(_, id), _| {
+        removed.insert(id);
+    })?;
     let headers = Headers {
         known: known.clone(),
+        removed: removed.clone(),
         alive_jobs,
         timers,
     };
     check_steps(tx, headers, findings)?;
-    belongings(tx, &known, findings)?;
+    for id in &removed {
+        if known.contains_key(id) {
+            findings.push(format!("removals: {id} is a run all the same"));
+        }
+    }
+    belongings(
+        tx,
+        |id| known.contains_key(&id),
+        |id| removed.contains(&id),
+        findings,
+    )?;
     every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
         if !alive.contains(&id) {
             findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
@@ -369,12 +387,18 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
 /// What belongs to a run goes with it.
 fn belongings(
     tx: &mut ReadTx,
-    known: &BTreeMap<RunId, JobName>,
+    is_known: impl Fn(RunId) -> bool,
+    is_removed: impl Fn(RunId) -> bool,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut orphans: BTreeSet<(&str, &str, RunId)> = BTreeSet::new();
+    every(tx, &all::PINS, |(_, id), _| {
+        if !is_known(id) {
+            orphans.insert(("pins", "a pin", id));
+        }
+    })?;
     let mut note = |table, what, id| {
-        if !known.contains_key(&id) {
+        if !is_known(id) && !is_removed(id) {
             orphans.insert((table, what, id));
         }
     };
@@ -386,6 +410,9 @@ fn belongings(
         note("history", "a history", id);
     })?;
     every(tx, &all::FACTS, |(_, id, _), _| note("facts", "a fact", id))?;
+    every(tx, &all::DEAD_STEPS, |(_, id, _), _| {
+        note("dead_steps", "a dead letter", id);
+    })?;
     for (table, what, id) in orphans {
         findings.push(format!("{table}: {id} has {what} and no run"));
     }

@@ -217,23 +217,3 @@ pub fn facts_of(rows: &mut impl Rows, run: RunId) -> Result<Vec<(u64, StoredFact
         .map(|((_, _, number), fact)| (number, fact))
         .collect())
 }
-
-/// Removes everything that belongs to a run besides its steps.
-pub fn forget(tx: &mut Tx<'_>, run: RunId) -> Result<(), StoreError> {
-    for row in tx.scan_each(&VALUES, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&VALUES, &key)?;
-        }
-    }
-    for row in tx.scan_each(&HISTORY, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&HISTORY, &key)?;
-        }
-    }
-    for row in tx.scan_each(&FACTS, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&FACTS, &key)?;
-        }
-    }
-    Ok(())
-}

@@ -5,7 +5,7 @@
 //! commit, nobody is answered before it, and a caller that gives up in time is sure that nothing happened.
 //!
 //! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
-//! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
+//! * `entries`, `runs`, `effects`: the only writers of rows that have index rows; `removal`: how runs go.
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
@@ -61,6 +61,7 @@ pub mod migrate;
 mod old;
 mod opening;
 mod peers;
+pub mod removal;
 pub mod restore;
 pub mod rows;
 pub mod run_walk;

@@ -315,6 +315,12 @@ pub const HISTORY_COMPACTED_AT_END: u64 = 100;
 pub const HISTORY_LINES_MAX: u64 = 50_000;
 /// The same for its bytes.
 pub const HISTORY_BYTES_MAX: u64 = 64 << 20;
+/// Files (inodes) that must be left on the disk of the state directory for a run to begin; twice as many end a lack.
+pub const LOW_FILES: u64 = 1_000;
+/// Rows of runs that go in one change: the writer is never held for longer than some milliseconds.
+pub const RETIRED_ROWS_MAX: usize = 1_000;
+/// Runs that are looked at in one search for those that go.
+pub const RETIRE_SCAN_MAX: usize = 10_000;
 /// Steps that a dry run shows.
 pub const SIMULATED_STEPS_MAX: usize = 2_000;
 /// What a dry run does before it is cut.

@@ -46,8 +46,8 @@ fn make_old(rig: &Rig, name: Sha256Name) {
 
 fn retire(rig: &Rig, run: RunId) {
     let due = vec![(JobName::new("echo").unwrap(), run)];
-    let gone = rig.change(move |tx| retire::retire(tx, &due));
-    assert_eq!(gone, [run]);
+    let retired = rig.change(move |tx| retire::retire(tx, &due));
+    assert_eq!(retired.gone, [run]);
 }
 
 /// A round, when it is time for one.
