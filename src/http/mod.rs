@@ -67,6 +67,8 @@ mod workflows;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod dead_letter_tests;
+#[cfg(test)]
 mod endings_tests;
 #[cfg(test)]
 mod fixture;

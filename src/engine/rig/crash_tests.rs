@@ -17,6 +17,7 @@ use crate::engine::live::marks_of;
 use crate::os::proc;
 use crate::store::Rows;
 use crate::store::tables::{ATTEMPTS, DEAD_STEPS, POISONED_RUNS};
+use crate::words::ids::RunId;
 use crate::worker::process::StrangerEnd;
 
 fn look(daemon: &Daemon) {
@@ -303,8 +304,11 @@ fn a_poison_step_stands_in_the_dead_letters_once() {
     let mut third = rig.daemon("n-c");
     for _ in 1..=5 {
         let mut other = rig.daemon("n-b");
-        let claimed = [other.claim(), other.claim()];
-        assert!(claimed.iter().all(|claimed| claimed.number == 1));
+        let claimed = other.pass_with(2, super::stage::plain()).claimed;
+        assert_eq!(
+            claimed.iter().map(|claimed| claimed.number).collect::<Vec<_>>(),
+            [1, 1]
+        );
         other.die();
         // Two daemons look after what the dead one left, one after the other and more than once.
         for daemon in [&*rig, &third, &*rig] {

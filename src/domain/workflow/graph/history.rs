@@ -118,17 +118,15 @@ impl HistoryCounts {
     }
 
     fn is_compaction_due(&self) -> bool {
-        self.compactable >= limits::HISTORY_COMPACTED_AT
+        let is_at_limit =
+            self.kept >= limits::HISTORY_LINES_MAX || self.kept_bytes >= limits::HISTORY_BYTES_MAX;
+        self.compactable >= limits::HISTORY_COMPACTED_AT || (is_at_limit && self.compactable > 0)
     }
 
-    /// True when more is kept than any run may keep, though all was compacted that can be.
+    /// True when more is left than any run may keep after all was compacted that can be.
     pub fn is_full(&self) -> bool {
-        let (mut lines, mut bytes) = (self.kept, self.kept_bytes);
-        if self.is_compaction_due() {
-            lines -= self.compactable;
-            bytes -= self.compactable_bytes;
-        }
-        lines >= limits::HISTORY_LINES_MAX || bytes >= limits::HISTORY_BYTES_MAX
+        self.kept - self.compactable >= limits::HISTORY_LINES_MAX
+            || self.kept_bytes - self.compactable_bytes >= limits::HISTORY_BYTES_MAX
     }
 
     /// The compaction that is due when a tick leads to this version of the run, counted as done.
