@@ -46,7 +46,7 @@ pub(super) struct ListArguments {
 /// A dead letter by its id.
 #[derive(Debug, Clone, Args)]
 pub(super) struct IdArguments {
-    /// The id that `dlq ls` shows: report-N, or RUN:STEP.
+    /// The id that `dlq ls` shows: report-N, or step-RUN-STEP.
     #[arg(value_name = "ID")]
     id: String,
 }
@@ -54,7 +54,7 @@ pub(super) struct IdArguments {
 /// Arguments of `dlq discard`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct DiscardArguments {
-    /// The id that `dlq ls` shows: report-N, or RUN:STEP.
+    /// The id that `dlq ls` shows: report-N, or step-RUN-STEP.
     #[arg(value_name = "ID")]
     id: String,
     /// Do not ask.

@@ -56,7 +56,7 @@ impl BlobSweep {
                 unfinished = swept.unfinished,
                 "values that no run has any more were removed"
             );
-            engine.metrics.count_swept(swept.blobs.len() as u64, swept.bytes);
+            engine.metrics.blob_bytes_swept.inc_by(swept.bytes);
         }
         Ok(Some(swept))
     }

@@ -223,9 +223,7 @@ pub struct Metrics {
     pub http_request_seconds: Family<RouteMethod, Histogram, fn() -> Histogram>,
     /// Requests that were turned away before they were routed.
     pub http_rejected: Family<ReasonLabel, Counter>,
-    /// Files of large values that no run had any more.
-    pub blobs_swept: Counter,
-    /// Their bytes.
+    /// Bytes of large values that no run had any more.
     pub blob_bytes_swept: Counter,
     /// Reloads of the configuration: `applied`, `rejected` or `failed`.
     pub config_reloads: Family<ResultLabel, Counter>,
@@ -259,7 +257,6 @@ impl Metrics {
             http_requests: Family::default(),
             http_request_seconds: Family::new_with_constructor(seconds),
             http_rejected: Family::default(),
-            blobs_swept: Counter::default(),
             blob_bytes_swept: Counter::default(),
             config_reloads: Family::default(),
             job_names: Names::default(),
@@ -380,12 +377,6 @@ impl Metrics {
     pub fn logs_bytes(&self) -> Option<u64> {
         let bytes = self.logs_bytes.load(Ordering::Relaxed);
         (bytes != u64::MAX).then_some(bytes)
-    }
-
-    /// Counts blobs that a sweep has removed.
-    pub fn count_swept(&self, blobs: u64, bytes: u64) {
-        self.blobs_swept.inc_by(blobs);
-        self.blob_bytes_swept.inc_by(bytes);
     }
 
     /// A pass was done: the sign of life that health looks at.

@@ -60,7 +60,7 @@ async fn poisoned(face: &Face, job: &str) -> (RunId, String) {
             .await;
     }
     let run = run.unwrap();
-    (run, format!("{run}:main"))
+    (run, format!("step-{run}-main"))
 }
 
 async fn ids(face: &Face, query: &str) -> Vec<String> {
@@ -84,6 +84,10 @@ async fn both_kinds_are_one_list_by_pages() {
     assert_eq!(ids(&face, "").await, [step.clone(), new.clone(), old.clone()]);
     assert_eq!(ids(&face, "?kind=report").await, [new.clone(), old.clone()]);
     assert_eq!(ids(&face, "?kind=step").await, std::slice::from_ref(&step));
+    assert_eq!(
+        ids(&face, "?order=asc").await,
+        [old.clone(), new.clone(), step.clone()]
+    );
     assert_eq!(ids(&face, "?job=free").await, std::slice::from_ref(&step));
     assert_eq!(ids(&face, "?job=nobody").await, Vec::<String>::new());
     assert_eq!(face.get("/api/dead_letters?kind=other").await.status, 400);
@@ -118,7 +122,7 @@ async fn both_kinds_are_one_list_by_pages() {
         status["data"]["poisoned_runs"][0]["run_id"],
         json!(run.to_string())
     );
-    for wrong in ["report-99", "report-x", "run_0:main", "x"] {
+    for wrong in ["report-99", "report-x", "step-run_0-main", "step-x", "x"] {
         for path in [
             wrong.to_owned(),
             format!("{wrong}:discard"),

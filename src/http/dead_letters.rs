@@ -33,11 +33,14 @@ use crate::store::{Rows, StoreError, effects};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
+use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 const KINDS: [&str; 2] = ["step", "report"];
-/// How the id of a report begins; that of a step is `RUN:STEP`.
+/// How the id of a report begins; its number follows.
 const REPORT: &str = "report-";
+/// How the id of a step begins; its run and its name follow. A colon would be read as a verb.
+const STEP: &str = "step-";
 
 /// The filters of the list.
 pub(super) const FILTERS: [Param; 2] = [
@@ -81,7 +84,7 @@ pub(super) struct HandledLetter {
 impl LetterView {
     fn of_step(run: RunId, step: &StepRef, row: &DeadStep) -> LetterView {
         LetterView {
-            id: format!("{run}:{step}"),
+            id: format!("{STEP}{run}-{step}"),
             kind: "step",
             job: row.job.to_string(),
             run: Some(run.to_string()),
@@ -156,44 +159,69 @@ fn mark(table: u8, key: &[u8]) -> Vec<u8> {
     [&[table], key].concat()
 }
 
+/// The tables of the list, by the mark of a cursor: steps, then reports; oldest first it is the other way about.
+const TABLES: [(u8, &str); 2] = [(0, "step"), (1, "report")];
+
 fn find(rows: &mut impl Rows, asked: &Asked) -> Result<Found, StoreError> {
     let mut found = Found::default();
-    let after = asked.paging.after.as_deref().and_then(<[u8]>::split_first);
-    let mut last = asked.paging.after.clone();
-    let of_table = |table: u8| after.filter(|(at, _)| **at == table).map(|(_, key)| key);
-    if asked.wants("step") && after.is_none_or(|(table, _)| *table == 0) {
-        for row in rows.scan_each_back(&DEAD_STEPS, &(TENANT,), of_table(0), limits::PAGE_SCAN_MAX + 1)? {
-            if found.is_full(&asked.paging, last.as_ref()) {
+    let paging = &asked.paging;
+    let after = paging.after.as_deref().and_then(<[u8]>::split_first);
+    let mut last = paging.after.clone();
+    let mut tables = TABLES;
+    if paging.ascending {
+        tables.reverse();
+    }
+    let begun_at = after.and_then(|(mark, _)| tables.iter().position(|(table, _)| table == mark));
+    for (place, (table, kind)) in tables.iter().enumerate() {
+        if !asked.wants(kind) || begun_at.is_some_and(|begun_at| place < begun_at) {
+            continue;
+        }
+        let from = after.filter(|(mark, _)| *mark == table).map(|(_, key)| key);
+        for key in keys_of(rows, *table, from, paging.ascending)? {
+            if found.is_full(paging, last.as_ref()) {
                 return Ok(found);
             }
-            last = Some(mark(0, &row.key));
-            if let Ok(((_, run, step), row)) = row.row {
-                let letter = LetterView::of_step(run, &step, &row);
-                found.letters.extend(asked.matches(&letter).then_some(letter));
-            }
+            last = Some(mark(*table, &key));
+            let letter = read(rows, *table, &key)?;
+            found
+                .letters
+                .extend(letter.filter(|letter| asked.matches(letter)));
         }
-    }
-    if !asked.wants("report") {
-        return Ok(found);
-    }
-    for row in rows.scan_each_back(
-        &EFFECT_DECIDED,
-        &(TENANT,),
-        of_table(1),
-        limits::PAGE_SCAN_MAX + 1,
-    )? {
-        if found.is_full(&asked.paging, last.as_ref()) {
-            return Ok(found);
-        }
-        last = Some(mark(1, &row.key));
-        let Ok(((_, _, seq), _)) = row.row else { continue };
-        let letter = effects::by_seq(rows, seq).ok().flatten();
-        let letter = letter.as_ref().and_then(LetterView::of_report);
-        found
-            .letters
-            .extend(letter.filter(|letter| asked.matches(letter)));
     }
     Ok(found)
+}
+
+/// The keys of a table, one more than are looked at.
+fn keys_of(
+    rows: &mut impl Rows,
+    table: u8,
+    from: Option<&[u8]>,
+    ascending: bool,
+) -> Result<Vec<Vec<u8>>, StoreError> {
+    let index = if table == 0 {
+        DEAD_STEPS.index()
+    } else {
+        EFFECT_DECIDED.index()
+    };
+    let prefix = (TENANT,).encode();
+    let found = rows.raw_scan(index, &prefix, from, !ascending, limits::PAGE_SCAN_MAX + 1)?;
+    Ok(found.into_iter().map(|(key, _)| key).collect())
+}
+
+/// The letter under a key; `None` for what is none, or cannot be read.
+fn read(rows: &mut impl Rows, table: u8, key: &[u8]) -> Result<Option<LetterView>, StoreError> {
+    let read = if table == 0 {
+        let key: Option<(TenantId, RunId, StepRef)> = Key::decode(key);
+        key.map(|(_, run, step)| view_of(rows, &Letter::Step(run, step)))
+    } else {
+        let key: Option<(TenantId, Millis, u64)> = Key::decode(key);
+        key.map(|(_, _, seq)| view_of(rows, &Letter::Report(seq)))
+    };
+    match read {
+        Some(Err(error)) if error.is_row_fault() => Ok(None),
+        Some(read) => read,
+        None => Ok(None),
+    }
 }
 
 /// The list.
@@ -211,9 +239,6 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<L
         .chain(jobs.iter().map(|job| ("job", job.clone())))
         .collect();
     let paging = Paging::of(&pairs, "dead_letters", &written, false)?;
-    if paging.ascending {
-        return Err(Problem::unreadable("this list comes newest first only"));
-    }
     let asked = Asked { kinds, jobs, paging };
     let for_read = asked.clone();
     let found = app.engine.read(move |tx| find(tx, &for_read)).await?;
@@ -234,7 +259,7 @@ fn letter_of(text: &str) -> Result<Letter, Problem> {
         let seq = seq.parse().map_err(|_| not_found(text))?;
         return Ok(Letter::Report(seq));
     }
-    let place = text.split_once(':');
+    let place = text.strip_prefix(STEP).and_then(|rest| rest.split_once('-'));
     let place = place.and_then(|(run, step)| Some((run.parse().ok()?, StepRef::new(step)?)));
     let (run, step) = place.ok_or_else(|| not_found(text))?;
     Ok(Letter::Step(run, step))

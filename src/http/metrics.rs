@@ -253,18 +253,11 @@ fn register_process(registry: &mut Registry, app: &App) {
         "Bytes of the store file",
         stats.file_bytes,
     );
-    let swept = &app.engine.metrics;
-    row(
-        registry,
-        "ductor_blobs_swept",
-        "Files of large values that were removed because no run has them any more",
-        &swept.blobs_swept,
-    );
     row(
         registry,
         "ductor_blob_bytes_swept",
-        "Their bytes",
-        &swept.blob_bytes_swept,
+        "Bytes of large values that were removed because no run has them any more",
+        &app.engine.metrics.blob_bytes_swept,
     );
     registry.register(
         "ductor_store_commit_seconds",

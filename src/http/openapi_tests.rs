@@ -237,7 +237,7 @@ impl Stage {
             "rejectCheckpoint" => "no",
             _ => "form",
         };
-        let letter = format!("{}:main", self.ended);
+        let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
         let names = [
             ("{checkpoint}", checkpoint.as_str()),

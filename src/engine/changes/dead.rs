@@ -96,6 +96,6 @@ pub fn tried_again(tx: &mut Tx<'_>, run: RunId) -> Result<(), StoreError> {
 fn tell(tx: &mut Tx<'_>, letter: &Letter, what: &str) {
     match letter {
         Letter::Report(seq) => tx.tell("report.letter", format!("report-{seq}"), 0, Some(what)),
-        Letter::Step(run, step) => tx.tell("report.letter", format!("{run}:{step}"), 0, Some(what)),
+        Letter::Step(run, step) => tx.tell("report.letter", format!("step-{run}-{step}"), 0, Some(what)),
     }
 }

@@ -184,8 +184,8 @@ fn three(rig: &Rig) -> (RunId, Vec<Claimed>) {
 fn a_full_history_fails_its_run_and_leaves_nothing_open() {
     type Fill = fn(&mut HistoryCounts);
     let fills: [Fill; 2] = [
-        |counts| counts.kept = limits::HISTORY_LINES_MAX - 1,
-        |counts| counts.kept_bytes = limits::HISTORY_BYTES_MAX - 1,
+        |counts| counts.kept = limits::HISTORY_LINES_MAX - 1 + counts.compactable,
+        |counts| counts.kept_bytes = limits::HISTORY_BYTES_MAX - 1 + counts.compactable_bytes,
     ];
     for fill in fills {
         let rig = Rig::new(&[], &[]);
