@@ -15,7 +15,10 @@ use crate::store::blobs::{Blobs, Swept};
 use crate::words::limits;
 use crate::words::time::{BootMillis, Now};
 
-/// What a daemon remembers from round to round.
+/// Between two looks at the clock.
+const LOOK: Duration = Duration::from_secs(60);
+
+/// The loop, with what it remembers from round to round.
 #[derive(Debug, Default)]
 pub struct BlobSweep {
     /// When a round ended last.
@@ -25,6 +28,16 @@ pub struct BlobSweep {
 }
 
 impl BlobSweep {
+    /// Works until the daemon stops.
+    pub async fn run(mut self, engine: Engine) {
+        while !engine.is_stopping() {
+            if let Err(error) = self.round(&engine).await {
+                tracing::warn!(cause = %error, "values that no run has any more could not be looked for");
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// A round, if it is time for one: what it removed.
     pub async fn round(&mut self, engine: &Engine) -> Result<Option<Swept>, String> {
         let now = engine.now();

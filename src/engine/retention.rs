@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::blob_sweep::BlobSweep;
 use super::changes::retire::{self, Keep, KeepLogs, Place};
 use super::core::Engine;
 use crate::store::tables::PINS;
@@ -68,7 +67,6 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64
 pub struct Retention {
     engine: Engine,
     keep: watch::Receiver<Keep>,
-    blobs: BlobSweep,
     place: Place,
 }
 
@@ -78,7 +76,6 @@ impl Retention {
         Retention {
             engine,
             keep,
-            blobs: BlobSweep::default(),
             place: None,
         }
     }
@@ -100,8 +97,7 @@ impl Retention {
                 self.count_logs().await;
             }
             looks = looks.wrapping_add(1);
-            let swept = self.blobs.round(&self.engine).await;
-            for error in [worked.err(), swept.err()].into_iter().flatten() {
+            if let Err(error) = worked {
                 tracing::warn!(cause = %error, "retention could not work");
             }
             // Lowered limits act on what is there already, and at once.

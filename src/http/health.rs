@@ -134,6 +134,25 @@ pub(super) struct Check {
     age_ms: u64,
 }
 
+/// Whether there is room for new runs, and how much.
+fn disk_check(app: &App) -> (bool, String) {
+    let low = app.config().state.low_disk_bytes;
+    match app.health.free_bytes() {
+        None => (false, "free space is not known".to_owned()),
+        Some(free) => match app.engine.disk.lack() {
+            None => (true, format!("{free} bytes free")),
+            Some(Lack::Bytes) => (false, {
+                let enough = disk::enough_bytes(low);
+                format!("{free} bytes free: no new run begins with less than {enough}")
+            }),
+            Some(Lack::Files) => (
+                false,
+                format!("{free} bytes free, but hardly any files (inodes): no new run begins"),
+            ),
+        },
+    }
+}
+
 /// What `/readyz` looks at.
 pub(super) fn checks(app: &App) -> Vec<Check> {
     let now = app.engine.now().boot;
@@ -146,7 +165,6 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         age_ms,
     };
     let fresh = last.filter(|_| age_ms <= STALE_MS);
-    let low = app.config().state.low_disk_bytes;
     let store = match (last, fresh) {
         (None, _) => "not checked yet",
         (Some(_), None) => "does not answer",
@@ -156,20 +174,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         (Some(_), Some(report)) if report.store => "can be read",
         (Some(_), Some(_)) => "cannot be read",
     };
-    let disk = match app.health.free_bytes() {
-        None => (false, "free space is not known".to_owned()),
-        Some(free) => match app.engine.disk.lack() {
-            None => (true, format!("{free} bytes free")),
-            Some(Lack::Bytes) => (false, {
-                let enough = disk::enough_bytes(low);
-                format!("{free} bytes free, less than {low}: no new run begins before {enough} are")
-            }),
-            Some(Lack::Files) => (
-                false,
-                format!("{free} bytes free, but hardly any files (inodes): no new run begins"),
-            ),
-        },
-    };
+    let disk = disk_check(app);
     let trusted = app.engine.book().locks_trusted;
     let draining = app.engine.is_stopping();
     let passing = is_passing(app, last, now);

@@ -269,6 +269,11 @@ fn register_process(registry: &mut Registry, app: &App) {
         .get_or_create(&KindLabel { kind: "file" })
         .inc_by(stats.faults);
     registry.register("ductor_store_errors", "Faults of the store file", errors);
+    register_machine(registry, app);
+}
+
+/// What the machine has left, and what the daemon takes of it.
+fn register_machine(registry: &mut Registry, app: &App) {
     if let Some(free) = app.health.free_bytes() {
         gauge(
             registry,
