@@ -347,9 +347,7 @@ fn answered(place: usize, mut moved: Moved, stored: usize, letters: &[Letter]) -
 }
 
 fn rules_of(engine: &Engine) -> Rules {
-    Rules {
-        expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-    }
+    engine.rules()
 }
 
 /// True when something that waits for slots or for a process may go on: what has ended had them.

@@ -11,7 +11,9 @@ use super::book::{Book, BookShelf};
 use super::bridge::WaitingWorkers;
 use super::changes::drift::Drift;
 use super::changes::graph::Ready;
+use super::changes::maintain::Rules;
 use super::changes::tasks::Turns;
+use super::disk::DiskWatch;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
 use super::mailbox::Mailboxes;
@@ -71,6 +73,8 @@ pub struct Engine {
     pub turns: Turns,
     /// Workers that wait for a task.
     pub waiting_workers: WaitingWorkers,
+    /// The room on the disk.
+    pub disk: DiskWatch,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -119,6 +123,7 @@ impl Engine {
             graphs: GraphShelf::default(),
             turns: Turns::default(),
             waiting_workers: WaitingWorkers::default(),
+            disk: DiskWatch::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -133,6 +138,14 @@ impl Engine {
     /// Both clocks now.
     pub fn now(&self) -> Now {
         self.clock.now()
+    }
+
+    /// What this daemon sees of its machine now, as changes ask for it.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            expiry_held: self.clock_watch.holds_expiry(self.now()),
+            no_room: self.disk.lack().is_some(),
+        }
     }
 
     /// The book in force.

@@ -47,6 +47,7 @@ const ENGINE_SEAMS: &[&str] = &[
     "feed",
     "book",
     "core",
+    "disk",
     "live",
     "metrics",
     "changes",
