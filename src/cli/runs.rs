@@ -20,7 +20,7 @@ use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
 use super::table::{Kind, Table};
 use super::times;
-use super::{run_again, workflow_run};
+use super::{graph, run_again, workflow_run};
 use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.
@@ -34,6 +34,9 @@ pub(super) enum RunCommand {
     Ls(ListArguments),
     /// One run with its steps and attempts.
     Show(IdArguments),
+    /// The steps of a run as a picture, each with where it stands.
+    #[command(after_help = graph::RUN_EXAMPLES)]
+    Graph(IdArguments),
     /// What a run waits for, and what would help.
     Why(IdArguments),
     /// What its commands printed.
@@ -127,6 +130,7 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
     match command {
         RunCommand::Ls(arguments) => list(session, &arguments).await,
         RunCommand::Show(arguments) => show(session, &arguments.id).await,
+        RunCommand::Graph(arguments) => graph::of_run(session, &arguments.id).await,
         RunCommand::Why(arguments) => why(session, &arguments.id).await,
         RunCommand::Logs(arguments) => logs(session, &arguments).await,
         RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,

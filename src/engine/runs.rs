@@ -115,39 +115,57 @@ pub async fn retry(
     asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
     begin_as(engine, asked, move |tx, desk| {
-        let Some(run) = graph_run(tx, of)? else {
-            return Ok(Err(Begun::NotFound));
-        };
-        if !run.state.is_terminal() {
-            let why = format!(
-                "the run is {}; only one that has ended is tried again",
-                run.state.word()
-            );
-            return Ok(Err(Begun::Refused(why)));
-        }
-        let header = run.graph.as_deref().cloned().unwrap_or_default();
-        let wish = Wish {
-            id: RunId::fresh(),
-            definition: run.definition.clone(),
-            version: run.version,
-            trigger: Trigger::RetryFrom {
-                principal: principal.clone(),
-                of,
-                step: from.clone(),
-            },
-            input: Arc::default(),
-            header: GraphHeader {
-                tier: header.tier,
-                fairness_key: header.fairness_key,
-                labels: header.labels,
-                ..GraphHeader::default()
-            },
-            node: run.node.clone(),
-        };
-        let begun = fold::begin_again(tx, desk, &run, from.as_ref(), wish)?;
-        Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
+        prepare_retry(tx, desk, of, from.as_ref(), &principal)
     })
     .await
+}
+
+/// What a retry of what failed would begin, for a caller that begins many in one change.
+pub async fn prepare_again(engine: &Engine, of: RunId, principal: String) -> Result<Prepared, StoreError> {
+    on_desk(engine, move |tx, desk| {
+        prepare_retry(tx, desk, of, None, &principal)
+    })
+    .await
+}
+
+fn prepare_retry(
+    tx: &mut ReadTx,
+    desk: &Desk<'_>,
+    of: RunId,
+    from: Option<&StepRef>,
+    principal: &str,
+) -> Result<Prepared, StoreError> {
+    let Some(run) = graph_run(tx, of)? else {
+        return Ok(Err(Begun::NotFound));
+    };
+    if !run.state.is_terminal() {
+        let why = format!(
+            "the run is {}; only one that has ended is tried again",
+            run.state.word()
+        );
+        return Ok(Err(Begun::Refused(why)));
+    }
+    let header = run.graph.as_deref().cloned().unwrap_or_default();
+    let wish = Wish {
+        id: RunId::fresh(),
+        definition: run.definition.clone(),
+        version: run.version,
+        trigger: Trigger::RetryFrom {
+            principal: principal.to_owned(),
+            of,
+            step: from.cloned(),
+        },
+        input: Arc::default(),
+        header: GraphHeader {
+            tier: header.tier,
+            fairness_key: header.fairness_key,
+            labels: header.labels,
+            ..GraphHeader::default()
+        },
+        node: run.node.clone(),
+    };
+    let begun = fold::begin_again(tx, desk, &run, from, wish)?;
+    Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
 }
 
 fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
@@ -155,7 +173,29 @@ fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
     Ok(run.filter(|run| run.graph.is_some()))
 }
 
-type Prepared = Result<graph::Begin, Begun>;
+/// A run that can begin, or why it cannot.
+pub type Prepared = Result<graph::Begin, Begun>;
+
+/// Reads and computes with what a tick needs.
+async fn on_desk<T: Send + 'static>(
+    engine: &Engine,
+    mut work: impl FnMut(&mut ReadTx, &Desk<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let for_read = engine.clone();
+    let blobs = engine.store.blobs();
+    let work = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: Rules {
+                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
+            },
+        };
+        work(tx, &desk)
+    });
+    work.await
+}
 
 async fn begin_as<F>(
     engine: &Engine,
@@ -165,19 +205,7 @@ async fn begin_as<F>(
 where
     F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
 {
-    let for_read = engine.clone();
-    let blobs = engine.store.blobs();
-    let prepared = engine.read(move |tx| {
-        let desk = Desk {
-            shelf: &for_read.graphs,
-            blobs: &blobs,
-            now: for_read.now().wall,
-            rules: Rules {
-                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
-            },
-        };
-        prepare(tx, &desk)
-    });
+    let prepared = on_desk(engine, move |tx, desk| prepare(tx, desk));
     let prepared = match prepared.await? {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),

@@ -129,6 +129,8 @@ pub const BULK_RUNS_MAX: usize = 10_000;
 pub const BULK_SCAN_MAX: usize = 500_000;
 /// Runs in one change of it.
 pub const BULK_RUNS_PER_CHANGE: usize = 64;
+/// Rows that one change of many writes, unless a single run needs more.
+pub const BULK_ROWS_PER_CHANGE: usize = 4_000;
 /// Runs that its preview shows.
 pub const BULK_SAMPLE_MAX: usize = 20;
 /// New and refused runs that its answer names.

@@ -12,20 +12,22 @@ use crate::words::names::{JobName, SlotPoolName};
 use crate::words::time::{Millis, parse_instant, read_length};
 
 /// The words for a state of a run.
-pub const STATES: [&str; 6] = [
+pub const STATES: [&str; 8] = [
     "pending",
     "running",
+    "paused",
     "succeeded",
     "failed",
+    "timed_out",
     "cancelled",
     "skipped",
 ];
 /// The words for what began a run.
-pub const TRIGGERS: [&str; 4] = ["schedule", "manual", "catchup", "boot"];
+pub const TRIGGERS: [&str; 5] = ["schedule", "manual", "catchup", "boot", "run"];
 /// The keys of a filter.
 pub const KEYS: [&str; 7] = ["state", "job", "trigger", "pool", "since", "until", "q"];
 /// States in which a run has not ended.
-pub const UNFINISHED: [&str; 2] = ["pending", "running"];
+pub const UNFINISHED: [&str; 3] = ["pending", "running", "paused"];
 
 /// A run's id shows its kind first.
 const RUN_HEAD: &str = "run_";
