@@ -20,7 +20,7 @@ use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
 use super::table::{Kind, Table};
 use super::times;
-use super::{graph, run_again, workflow_run};
+use super::{approvals, graph, run_again, workflow_run};
 use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.
@@ -32,6 +32,9 @@ pub(super) enum RunCommand {
     /// Runs, newest first.
     #[command(after_help = LIST_EXAMPLES)]
     Ls(ListArguments),
+    /// Begin a run of a workflow, or of a dag of the configuration.
+    #[command(after_help = workflow_run::EXAMPLES)]
+    Start(workflow_run::RunArguments),
     /// One run with its steps and attempts.
     Show(IdArguments),
     /// The steps of a run as a picture, each with where it stands.
@@ -55,6 +58,10 @@ pub(super) enum RunCommand {
     Pause(workflow_run::PauseArguments),
     /// Let a held run go on.
     Resume(IdArguments),
+    /// Say yes to a step that waits for it; `approval ls` shows all.
+    Approve(approvals::StepArguments),
+    /// Say no: the step fails or is skipped, as its workflow says.
+    Reject(approvals::StepArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -129,6 +136,7 @@ pub(super) struct LogArguments {
 pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Exit, Failure> {
     match command {
         RunCommand::Ls(arguments) => list(session, &arguments).await,
+        RunCommand::Start(arguments) => workflow_run::run(session, &arguments).await,
         RunCommand::Show(arguments) => show(session, &arguments.id).await,
         RunCommand::Graph(arguments) => graph::of_run(session, &arguments.id).await,
         RunCommand::Why(arguments) => why(session, &arguments.id).await,
@@ -138,6 +146,12 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Rerun(arguments) => run_again::rerun(session, &arguments).await,
         RunCommand::Pause(arguments) => workflow_run::pause(session, &arguments).await,
         RunCommand::Resume(arguments) => workflow_run::resume(session, &arguments.id).await,
+        RunCommand::Approve(arguments) => {
+            approvals::decide_step(session, &arguments, "approve", "approved").await
+        }
+        RunCommand::Reject(arguments) => {
+            approvals::decide_step(session, &arguments, "reject", "rejected").await
+        }
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }

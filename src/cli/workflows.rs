@@ -58,7 +58,7 @@ Example:
 A version never changes. The same content again is the same version. Runs keep
 the version that they have begun with.")]
     Publish(PublishArguments),
-    /// Begin a run.
+    /// Begin a run, as `run start` does.
     #[command(after_help = workflow_run::EXAMPLES)]
     Run(workflow_run::RunArguments),
     /// The versions of a workflow, newest first.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::book::Book;
 use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
@@ -20,9 +21,12 @@ use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::expr::schema::{Issue, Schema};
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, ReadTx, StoreError, runs};
-use crate::words::ids::RunId;
+use crate::store::tables::WORKFLOWS;
+use crate::store::{ChangeError, ReadTx, Rows, StoreError, runs};
+use crate::words::ids::{RunId, TenantId};
 use crate::words::names::{JobName, StepRef};
+
+const TENANT: TenantId = TenantId::DEFAULT;
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
@@ -74,7 +78,8 @@ pub enum BeginError {
 
 /// Begins a run.
 pub async fn begin(engine: &Engine, wish: NewRun, asked: Asked<Begun>) -> Result<Told<Begun>, BeginError> {
-    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &wish)).await
+    let book = engine.book();
+    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &book, &wish)).await
 }
 
 /// Begins a run with the input and the labels of another, by the newest version.
@@ -84,6 +89,7 @@ pub async fn rerun(
     principal: String,
     asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
+    let book = engine.book();
     begin_as(engine, asked, move |tx, desk| {
         let Some(run) = graph_run(tx, of)? else {
             return Ok(Err(Begun::NotFound));
@@ -101,7 +107,7 @@ pub async fn rerun(
                 of,
             },
         };
-        prepare(tx, desk, &wish)
+        prepare(tx, desk, &book, &wish)
     })
     .await
 }
@@ -249,11 +255,42 @@ where
     Ok(told)
 }
 
-fn prepare(
-    tx: &mut ReadTx,
-    desk: &Desk<'_>,
-    wish: &NewRun,
-) -> Result<Result<graph::Begin, Begun>, StoreError> {
+/// A dag begins as the configuration in force says it, and with nothing.
+fn dag_of(book: &Book, wish: &NewRun) -> Result<(), Begun> {
+    let name = &wish.definition;
+    let Some(job) = book.jobs.get(name).filter(|job| job.definition.is_graph()) else {
+        return Err(Begun::NotFound);
+    };
+    if !job.definition.enabled {
+        return Err(Begun::Refused(format!("dag '{name}' is disabled")));
+    }
+    if wish.version.is_some_and(|version| version != job.version) {
+        let why = format!(
+            "dag '{name}' begins by the configuration in force, which is version {}",
+            job.version
+        );
+        return Err(Begun::Refused(why));
+    }
+    let is_empty = match &*wish.input {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    if !is_empty {
+        return Err(Begun::BadInput(vec![Issue {
+            pointer: String::new(),
+            message: "a dag of the configuration takes no input".to_owned(),
+        }]));
+    }
+    Ok(())
+}
+
+fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Result<Prepared, StoreError> {
+    if !tx.has(&WORKFLOWS, &(TENANT, wish.definition.clone()))?
+        && let Err(refused) = dag_of(book, wish)
+    {
+        return Ok(Err(refused));
+    }
     let version = match workflows::version_of_new_run(tx, &wish.definition, wish.version)? {
         Ok(version) => version,
         Err(NoStart::Missing | NoStart::NoVersion(_)) => return Ok(Err(Begun::NotFound)),

@@ -18,7 +18,7 @@ use super::{
     backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search,
     logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
     run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
-    timeline, week, why, workflow_versions, workflows,
+    timeline, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -160,8 +160,8 @@ fn graphs(page: Page) -> Page {
 #[rustfmt::skip]
 fn definitions(page: Page) -> Page {
     routes! { page;
-        get "/api/workflows", workflows::list, listWorkflows, "workflow:read", "Workflows by pages, by name.",
-            query(&PARAMS), shows(page_of::<workflows::WorkflowView>);
+        get "/api/workflows", workflow_list::list, listWorkflows, "workflow:read", "Workflows by pages, by name.",
+            query(&workflow_list::FILTERS), query(&PARAMS), shows(page_of::<workflows::WorkflowView>);
         post "/api/workflows", workflows::create, createWorkflow, "workflow:write", "Saves the first draft of a workflow.",
             takes(any_object, true), creates(data::<workflows::SavedWorkflow>);
         post "/api/workflows:validate", workflows::validate_posted, validateDocument, "workflow:read",

@@ -228,6 +228,10 @@ pub const HOURS_RUNS_MAX: usize = 20_000;
 pub const HOURS_COMMITS_MAX: u64 = 5_000;
 /// Attempts of a run that its timeline shows one by one.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
+/// Steps of a run that are told as bars.
+pub const TIMELINE_STEPS_MAX: usize = 100;
+/// Ended attempts of each of them that are told one by one.
+pub const TIMELINE_STEP_ATTEMPTS_MAX: usize = 20;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
 /// Bytes of a posted definition: what people write by hand is a hundredth of it.

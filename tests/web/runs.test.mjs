@@ -103,6 +103,8 @@ test("fires to come are shown where a filter would let them in", () => {
 test("what a bulk change does is said in sentences", () => {
   assert.deepEqual(deedsOf({ count: 3, cancel: 0, retry: 1, rerun: 1, collapsed: 1 }).length, 3);
   assert.match(doneWords({ cancelled: 2, ending: 1, retried: 0, rerun: 0, collapsed: 0, refused_count: 1 }), /2 runs cancelled, 1 of them still ending; 1 run left alone/);
+  assert.match(deedsOf({ count: 2, cancel: 0, retry: 0, rerun: 0, retry_failed: 2, collapsed: 0 })[0], /2 workflow runs are tried again where they failed/);
+  assert.match(doneWords({ cancelled: 0, ending: 0, retried: 0, rerun: 0, retried_failed: 1, collapsed: 0, refused_count: 0 }), /1 workflow run tried again where it failed/);
   assert.equal(doneWords({ cancelled: 0, ending: 0, retried: 0, rerun: 0, collapsed: 0, refused_count: 0 }), "Nothing was left to do.");
 });
 

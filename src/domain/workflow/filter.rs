@@ -247,7 +247,7 @@ fn nearest(text: &str, words: &[&'static str]) -> Option<&'static str> {
         .iter()
         .map(|word| (strsim::damerau_levenshtein(&folded, word), *word));
     let (distance, word) = near.min()?;
-    (distance <= 2 && distance < word.len()).then_some(word)
+    (distance <= 2 && 2 * distance < word.len()).then_some(word)
 }
 
 /// Splits at spaces outside quotes.
