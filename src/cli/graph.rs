@@ -19,13 +19,13 @@ use crate::domain::layout::{self, Drawing, Label, Line, Placed, Point, TextLine,
 const WIDTH: usize = 80;
 
 pub(super) const RUN_EXAMPLES: &str = "\
-Time goes down. A mark is the state of its step: ✓ succeeded, ✗ failed,
-● running, ◷ waiting or queued, ↻ retrying, » skipped, ■ cancelled, ○ not begun.
-A scatter stands before the steps of its body, with counts of its branches.
+Read it from top to bottom. A mark says how its step stands: ✓ succeeded,
+✗ failed, ● running, ◷ waiting or queued, ↻ retrying, » skipped, ■ cancelled,
+○ not begun. The steps of a scatter's body stand below it, with counts.
 
 Examples:
   ductor run graph run_01…
-  watch -c ductor run graph run_01…";
+  watch ductor run graph run_01…";
 
 pub(super) const WORKFLOW_EXAMPLES: &str = "\
 Examples:

@@ -52,7 +52,9 @@ fn list_table(workflows: &[Value], show: &Show, fit: Fit) -> Table {
             draft,
             source_word(workflow).to_owned(),
             show.moment(fields::instant(workflow, &["updated_at"]), fit),
-            text("title"),
+            Some(text("title"))
+                .filter(|title| *title != text("family_slug"))
+                .unwrap_or_default(),
         ]);
     }
     table

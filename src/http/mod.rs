@@ -44,6 +44,7 @@ mod run_bulk;
 mod run_list;
 mod run_signals;
 mod run_start;
+mod run_steps;
 mod run_values;
 mod runs;
 mod schedules;
@@ -95,6 +96,8 @@ mod run_again_tests;
 mod run_bulk_tests;
 #[cfg(test)]
 mod run_list_tests;
+#[cfg(test)]
+mod run_steps_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -17,8 +17,8 @@ use super::paging::PARAMS;
 use super::{
     backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search,
     logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
-    run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
-    timeline, week, why, workflow_list, workflow_versions, workflows,
+    run_signals, run_start, run_steps, run_values, runs, schedules, slots, start, status, store_check,
+    stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -134,6 +134,8 @@ fn graphs(page: Page) -> Page {
     routes! { page;
         post "/api/workflows/{family_slug}/runs", run_start::start, startRun, "run:write", "Begins a run of a workflow.",
             fields(&run_start::FIELDS), creates(data::<run_start::StartedRun>);
+        get "/api/runs/{run}/steps", run_steps::list, listSteps, "run:read", "The steps of a run by pages, by name.",
+            query(&run_steps::FILTERS), query(&PARAMS), shows(page_of::<runs::StepView>);
         get "/api/runs/{run}/steps/{step}", run_values::step, showStep, "run:read", "One step of a run, with what it has made.",
             shows(data::<run_values::StepDetail>);
         get "/api/runs/{run}/values", run_values::values, showValues, "run:read", "The input and the output of a run.",

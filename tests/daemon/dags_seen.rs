@@ -129,10 +129,10 @@ fn a_dag_is_started_drawn_and_tried_again_like_a_workflow() {
     let drawn = daemon.cli(&["run", "graph", &id]).expect_status(0).stdout;
     assert_eq!(
         drawn,
-        "✓ list      succeeded\n\
-         ✓ load      succeeded  3 of 3 done\n\
+        "✓     list  succeeded\n\
+         ✓     load  succeeded  3 of 3 done\n\
          │ ┆ ✓ load  succeeded  3 of 3 done\n\
-         ✗ mail      failed\n"
+         ✗     mail  failed\n"
     );
     place.write("good", "");
     let preview = daemon.post(

@@ -1,7 +1,6 @@
 //! Which steps of a run are shown as bars when there are more than people read: what goes on, what failed, what took long.
 
 use super::timeline::Timeline;
-use crate::words::time::Millis;
 
 /// The life of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +20,13 @@ impl StepLine {
 
     fn has_failed(&self) -> bool {
         self.state == "failed"
+    }
+
+    /// Steps before those of their bodies, branches by their numbers.
+    fn place(&self) -> (usize, Vec<u32>, String) {
+        let (name, path) = self.step.split_once('#').unwrap_or((&self.step, ""));
+        let numbers: Vec<u32> = path.split('#').filter_map(|number| number.parse().ok()).collect();
+        (numbers.len(), numbers, name.to_owned())
     }
 
     fn length(&self) -> u64 {
@@ -43,7 +49,7 @@ pub fn chosen(mut lines: Vec<StepLine>, most: usize) -> (Vec<StepLine>, usize) {
         });
         lines.truncate(most);
     }
-    lines.sort_by_key(|line| -> (Millis, Millis) { (line.line.from, line.line.to) });
+    lines.sort_by_cached_key(|line| (line.line.from, line.place()));
     (lines, left_out)
 }
 
@@ -51,6 +57,7 @@ pub fn chosen(mut lines: Vec<StepLine>, most: usize) -> (Vec<StepLine>, usize) {
 mod tests {
     use super::super::timeline::{Segment, SegmentKind};
     use super::*;
+    use crate::words::time::Millis;
 
     fn line(step: &str, state: &'static str, (from, to): (i64, Option<i64>)) -> StepLine {
         let (from, until) = (Millis(from), to.map(Millis));
@@ -98,5 +105,11 @@ mod tests {
         assert_eq!((names(&three), three.1), (vec!["long", "failed", "goes on"], 2));
         assert_eq!(names(&chosen(lines(), 1)), ["goes on"]);
         assert_eq!(chosen(lines(), 0).1, 5);
+    }
+
+    #[test]
+    fn what_was_reached_together_is_told_from_the_outside_in() {
+        let lines = ["b#10", "b#2", "each", "a#2"].map(|step| line(step, "succeeded", (5, Some(9))));
+        assert_eq!(names(&chosen(lines.into(), 9)), ["each", "a#2", "b#2", "b#10"]);
     }
 }

@@ -45,7 +45,7 @@ function ForSlots({ run, waits }) {
 function ForRetry({ run, waits }) {
   const step = run.steps.find((each) => each.retry_at);
   const due = instant(step?.retry_at);
-  const last = attemptsOf(run)[0];
+  const last = attemptsOf(run).find((each) => each.step === step?.ref);
   const zone = zoneOf(run.job);
   if (due === undefined || waits.text.includes("admission")) return html`<p class="sentence"><strong><${Told} text=${waits.text} ofJob=${zone} /></strong></p>`;
   return html`<p class="sentence"><strong>Attempt ${step.attempt} begins <${In} at=${due} /></strong>, at <${Time} at=${due} ofJob=${zone} />: attempt ${last?.number} ${wordOf(last?.outcome ?? "failed")}${last?.reason && last.reason !== last.outcome ? html`, <strong class="bad">${last.reason}</strong>` : ""}.</p>`;
@@ -71,7 +71,7 @@ function Preview({ run, attempt }) {
     return () => ends.abort();
   }, [path]);
   if (!seen || seen.lines.length === 0) return null;
-  return html`<figure class="last-lines"><figcaption class="tiny">The last lines of ${seen.stream === "err" ? "standard error" : "its output"}, attempt ${attempt.number} <a href=${logTab(run, attempt.number)}>Whole log</a></figcaption>
+  return html`<figure class="last-lines"><figcaption class="tiny">The last lines of ${seen.stream === "err" ? "standard error" : "its output"}, attempt ${attempt.number} <a href=${logTab(run, attempt.number, attempt.step)}>Whole log</a></figcaption>
     <pre tabindex="0">${seen.lines.map((line) => html`<span class="line">${parse(line).parts.map(({ text, className }) => html`<span class=${className}>${text}</span>`)}${"\n"}</span>`)}</pre></figure>`;
 }
 
@@ -86,7 +86,7 @@ export function Why({ run, state, lines = true }) {
   if (live) return html`<section class="why-box of-wait" aria-label="What happens"><${Icon} of="stop" /><div class="grow"><p class="sentence"><strong>It is being ended:</strong> ${live.ending.cause} by ${live.ending.by} at <${Time} at=${live.ending.at} />. Its command has got SIGTERM.</p></div></section>`;
   if (!run.reason && !poisoned) return null;
   const family = familyOf(run.state);
-  const other = failed && failed.reason && failed.reason !== run.reason ? html` The last attempt ${wordOf(failed.outcome)}: <strong>${failed.reason}</strong>.` : "";
+  const other = failed && failed.reason && !run.reason?.endsWith(failed.reason) ? html` The last attempt ${wordOf(failed.outcome)}: <strong>${failed.reason}</strong>.` : "";
   return html`<section class=${`why-box of-${family}`} aria-label="How it ended"><${Icon} of=${family === "bad" ? "cross" : "info"} /><div class="grow stack">
     <p class="sentence">${wordOf(run.state).replace(/^./, (letter) => letter.toUpperCase())}: <strong><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></strong>.${other}</p>${meaning(run.reason) && html`<p class="soft">${meaning(run.reason)}</p>`}${preview}${poisoned}</div></section>`;
 }

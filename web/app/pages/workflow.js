@@ -52,7 +52,7 @@ export function Workflow({ slug }) {
   ];
   return html`<div class="workflow-page">
     <header class="run-head"><nav class="crumb small" aria-label="Where this is"><a href=${to.workflows()}>Workflows</a></nav>
-      <div class="page-head"><h1>${workflow.title || slug}</h1><${Standing} workflow=${workflow} /><code class="quiet small">${slug}</code>
+      <div class="page-head"><h1>${workflow.title || slug}</h1><${Standing} workflow=${workflow} />${workflow.title && workflow.title !== slug && html`<code class="quiet small">${slug}</code>`}
         <div class="actions">
           ${workflow.draft && html`<${AskButton} className=${workflow.current_version ? "" : "main"} wish=${() => publish(workflow)}><${Icon} of="flag" />Publish<//>`}
           ${workflow.current_version && tab.key !== "start" && html`<button type="button" class="button main" onClick=${() => pick("start")}><${Icon} of="play" />Start a run</button>`}
