@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::book::Book;
 use super::bridge;
@@ -301,22 +301,17 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    if let Some(schema) = &graph.document.input_schema {
-        let issues = match Schema::compile(schema) {
-            Ok(schema) => schema.check(&wish.input),
-            Err(issues) => issues,
-        };
-        if !issues.is_empty() {
-            return Ok(Err(Begun::BadInput(issues)));
-        }
-    }
+    let input = match judged(graph.document.input_schema.as_ref(), &wish.input) {
+        Ok(input) => input,
+        Err(issues) => return Ok(Err(Begun::BadInput(issues))),
+    };
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
         if !labels.iter().any(|(known, _)| known == name) {
             labels.push((name.clone(), value.clone()));
         }
     }
-    let fairness_key = match graph.share_of(&wish.input) {
+    let fairness_key = match graph.share_of(&input) {
         Ok(share) => share,
         Err(fault) => {
             let why = format!(
@@ -337,7 +332,7 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),
-        input: Arc::clone(&wish.input),
+        input,
         header,
         node: None,
     };

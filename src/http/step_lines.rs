@@ -32,6 +32,7 @@ pub(super) struct Lives {
 /// What is said of a step in its definition.
 #[derive(Default)]
 struct Said {
+    order: usize,
     title: String,
     slot_pool: Option<SlotPoolName>,
     /// Other steps or another run do its work.
@@ -54,6 +55,7 @@ pub(super) fn of_run(
         let line = life(rows, book, (run, &step), of_step, now)?;
         lines.push(StepLine {
             step: step.step.to_string(),
+            order: of_step.map_or(0, |said| said.order),
             state: step.phase.word(),
             line,
         });
@@ -81,9 +83,10 @@ pub(super) fn of_run(
 
 fn said_of(document: &Document) -> BTreeMap<String, Said> {
     let steps = layout::steps_of(document).into_iter();
-    let said = steps.map(|step| {
+    let said = steps.enumerate().map(|(order, step)| {
         let is_around = matches!(step.kind, StepKind::Scatter(_) | StepKind::Subworkflow(_));
         let said = Said {
+            order,
             title: layout::title_of(step).to_owned(),
             slot_pool: step.slots.as_ref().map(|demand| demand.slot_pool.clone()),
             is_around,

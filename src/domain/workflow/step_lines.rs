@@ -7,6 +7,8 @@ use super::timeline::Timeline;
 pub struct StepLine {
     /// Its name, with its place in a scatter.
     pub step: String,
+    /// Its place in the definition; steps of a body follow the scatter around them.
+    pub order: usize,
     /// The word for where it stands.
     pub state: &'static str,
     /// Since it was reached.
@@ -22,11 +24,10 @@ impl StepLine {
         self.state == "failed"
     }
 
-    /// Steps before those of their bodies, branches by their numbers.
-    fn place(&self) -> (usize, Vec<u32>, String) {
-        let (name, path) = self.step.split_once('#').unwrap_or((&self.step, ""));
-        let numbers: Vec<u32> = path.split('#').filter_map(|number| number.parse().ok()).collect();
-        (numbers.len(), numbers, name.to_owned())
+    /// Its number among the branches of its scatter.
+    fn branch(&self) -> Vec<u32> {
+        let numbers = self.step.split('#').skip(1);
+        numbers.filter_map(|number| number.parse().ok()).collect()
     }
 
     fn length(&self) -> u64 {
@@ -49,7 +50,7 @@ pub fn chosen(mut lines: Vec<StepLine>, most: usize) -> (Vec<StepLine>, usize) {
         });
         lines.truncate(most);
     }
-    lines.sort_by_cached_key(|line| (line.line.from, line.place()));
+    lines.sort_by_cached_key(|line| (line.line.from, line.order, line.branch()));
     (lines, left_out)
 }
 
@@ -63,6 +64,7 @@ mod tests {
         let (from, until) = (Millis(from), to.map(Millis));
         StepLine {
             step: step.to_owned(),
+            order: 0,
             state,
             line: Timeline {
                 from,
@@ -108,8 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reached_together_is_told_from_the_outside_in() {
-        let lines = ["b#10", "b#2", "each", "a#2"].map(|step| line(step, "succeeded", (5, Some(9))));
-        assert_eq!(names(&chosen(lines.into(), 9)), ["each", "a#2", "b#2", "b#10"]);
+    fn what_was_reached_together_is_told_in_the_order_of_the_definition() {
+        let lines = [("b#10", 1), ("b#2", 1), ("each", 0), ("a", 2)].map(|(step, order)| StepLine {
+            order,
+            ..line(step, "succeeded", (5, Some(9)))
+        });
+        assert_eq!(names(&chosen(lines.into(), 9)), ["each", "b#2", "b#10", "a"]);
     }
 }

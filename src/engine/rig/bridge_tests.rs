@@ -24,7 +24,6 @@ use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{JobName, StepRef};
 use crate::words::payload::JsonText;
-use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 

@@ -46,6 +46,18 @@ export function rowsOf(pieces) {
 /** One row for each step of a workflow's run. @param {StepLine[]} steps @param {number} now */
 export const rowsOfSteps = (steps, now) => steps.map((step) => ({ key: step.ref, attempt: 0, omitted: false, step, pieces: step.segments.map((segment) => ({ ...pieceOf(segment, now), step })) }));
 
+/**
+ * The rows that are shown before all are asked for: what goes on, what failed, what took longest, in the order of time.
+ * @param {any[]} rows of steps @param {number} most
+ */
+export function foremost(rows, most) {
+  if (rows.length <= most) return rows;
+  const rank = (row) => (row.pieces.some(({ open }) => open) ? 0 : row.step.state === "failed" ? 1 : 2);
+  const length = (row) => (row.pieces.length > 0 ? row.pieces[row.pieces.length - 1].to - row.pieces[0].from : 0);
+  const kept = new Set([...rows].sort((one, other) => rank(one) - rank(other) || length(other) - length(one)).slice(0, most));
+  return rows.filter((row) => kept.has(row));
+}
+
 /** How many steps stand how, in words: ‘3 succeeded, 1 failed’. @param {StepLine[]} steps @param {(state: string) => string} wordOf */
 export function standings(steps, wordOf) {
   const counts = new Map();

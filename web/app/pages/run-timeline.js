@@ -5,7 +5,7 @@ import { go, to } from "../lib/route.js";
 import { useQuery } from "../lib/store.js";
 import { spanTicks } from "../lib/scale.js";
 import { relative, span, whole } from "../lib/time.js";
-import { KIND_WORDS, layout, standings, sums } from "../lib/timeline.js";
+import { foremost, KIND_WORDS, layout, standings, sums } from "../lib/timeline.js";
 import { Icon } from "../ui/icons.js";
 import { Card, Loaded } from "../ui/parts.js";
 import { familyOf, State, wordOf } from "../ui/state.js";
@@ -89,8 +89,7 @@ function Picture({ run, line }) {
   const all = layout(line, isOpen ? daemonNow() : 0);
   const isOfSteps = all.steps.length > 0;
   const hidden = everything ? 0 : Math.max(0, all.rows.length - (isOfSteps ? STEPS_MAX : ROWS_MAX));
-  // Of attempts the last ones matter, of steps the first ones are read first.
-  const shown = isOfSteps ? all.rows.slice(0, all.rows.length - hidden) : all.rows.slice(hidden);
+  const shown = isOfSteps ? foremost(all.rows, all.rows.length - hidden) : all.rows.slice(hidden);
   const ticks = spanTicks(all.span, Math.max(3, Math.min(9, width / 90)));
   return html`<div class=${`tl ${isOfSteps ? "of-steps" : ""}`}>
     <div class="tl-axis" aria-hidden="true"><span class="tl-name"></span><div class="tl-track" ref=${element}>${ticks.map((at) => html`<span key=${at} class=${at / all.span > 0.96 ? "end" : ""} style=${{ left: `${(at / all.span) * 100}%` }}>${at === 0 ? "0" : whole(at) === "0 s" ? span(at) : whole(at)}</span>`)}</div></div>
