@@ -1,7 +1,7 @@
 //! The dags of the configuration among the workflows: they are shown, drawn and started there like any other, and changed in
 //! their file only.
 
-use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::app::App;
 use super::error::Problem;
@@ -68,9 +68,9 @@ impl Dag {
     }
 
     /// What it says, as a document of the API would say it.
-    pub(super) fn document(&self) -> Option<Value> {
+    pub(super) fn document(&self) -> Option<Box<RawValue>> {
         let graph = self.job.definition.graph.as_deref();
-        graph.and_then(|graph| serde_json::to_value(graph).ok())
+        graph.and_then(|graph| to_raw_value(graph).ok())
     }
 
     /// Its number.

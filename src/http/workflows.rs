@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
@@ -198,7 +198,7 @@ fn detail(rows: &mut impl Rows, name: &JobName) -> Result<Option<(u64, WorkflowD
 
 fn detail_of_dag(rows: &mut impl Rows, dag: &Dag) -> Result<Option<(u64, WorkflowDetail)>, StoreError> {
     let workflow = dag.view(rows)?;
-    let document = dag.document().and_then(|document| to_raw_value(&document).ok());
+    let document = dag.document();
     Ok(document.map(|document| (u64::from(dag.version()), WorkflowDetail { workflow, document })))
 }
 

@@ -40,7 +40,7 @@ export function Attempts({ run, graph }) {
       ${cell("Node", each.node, "nowrap")}
       ${remote && cell("Worker", each.worker ?? none)}
       ${cell("Pid", each.pid ?? none, "number")}
-      ${cell("Log", each.worker ? html`<span class="quiet">at the worker</span>` : html`<a class="nowrap log-link" href=${logTab(run, each.number, each.step)}><${Icon} of="log" />${each.live ? "follow" : each.log_bytes > 0 ? bytes(each.log_bytes) : "empty"}</a>`)}
+      ${cell("Log", graph && !each.pid && !each.log_bytes ? none : html`<a class="nowrap log-link" href=${logTab(run, each.number, each.step)}><${Icon} of="log" />${each.live ? "follow" : each.log_bytes > 0 ? bytes(each.log_bytes) : "empty"}</a>`)}
     </tr>`)}</tbody></table></div>
   <//>`;
 }

@@ -18,8 +18,8 @@ const STATES = ["failed", "running", "waiting", "queued", "retrying", "succeeded
 const pick = (ref) => setParams({ step: param("step") === ref ? "" : ref }, { replace: true });
 const cell = (label, content, className = "") => html`<td data-label=${label} class=${className}>${content}</td>`;
 
-/** @param {{run: any, graph: any, steps: any[]}} props */
-function Rows({ run, graph, steps }) {
+/** @param {{graph: any, steps: any[]}} props */
+function Rows({ graph, steps }) {
   const titles = new Map((graph?.nodes ?? []).map((node) => [node.ref, node.title]));
   return html`<div class="scroll-x" role="region" aria-label="Steps" tabindex="-1"><table class="list as-cards"><thead><tr>${["Step", "State", "Attempt", "Why"].map((head) => html`<th key=${head} scope="col" class=${head === "Attempt" ? "number" : ""}>${head}</th>`)}</tr></thead>
     <tbody>${steps.map((step) => {
@@ -35,7 +35,7 @@ function Rows({ run, graph, steps }) {
 
 /** Where all fit into one answer they are read in the order of the graph. @param {{run: any, graph: any}} props */
 function AllSteps({ run, graph }) {
-  return html`<${Card} title="Steps" flush=${true} more=${html`<span class="quiet">${plural(run.steps.length, "step")} reached</span>`}><${Rows} run=${run} graph=${graph} steps=${inOrder(run.steps, graph)} /><//>`;
+  return html`<${Card} title="Steps" flush=${true} more=${html`<span class="quiet">${plural(run.steps.length, "step")} reached</span>`}><${Rows} graph=${graph} steps=${inOrder(run.steps, graph)} /><//>`;
 }
 
 /** Many steps come by pages, and can be narrowed to a state. @param {{run: any, graph: any}} props */
@@ -45,7 +45,7 @@ function PagedSteps({ run, graph }) {
   const choice = html`<label class="row small" for="steps-state"><span>State</span><select class="input" id="steps-state" value=${state} onChange=${(event) => setState(event.currentTarget.value)}><option value="">all</option>${STATES.map((each) => html`<option key=${each} value=${each}>${wordOf(each)}</option>`)}</select></label>`;
   return html`<${Card} title="Steps" flush=${true} more=${choice}><${Loaded} query=${list} lines=${5}>${() => (list.rows.length === 0
     ? html`<p class="quiet pad">No step is ${state ? wordOf(state) : "reached"}.</p>`
-    : html`<${Rows} run=${run} graph=${graph} steps=${list.rows} />${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}<${ListFoot} count=${list.rows.length} what=${list.rows.length === 1 ? "step" : "steps"} more=${list.more} loading=${list.loadingMore} />`)}<//><//>`;
+    : html`<${Rows} graph=${graph} steps=${list.rows} />${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}<${ListFoot} count=${list.rows.length} what=${list.rows.length === 1 ? "step" : "steps"} more=${list.more} loading=${list.loadingMore} />`)}<//><//>`;
 }
 
 /** In the order in which the graph is read, branches by their numbers. @param {any[]} steps @param {any} graph */

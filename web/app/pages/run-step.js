@@ -1,6 +1,7 @@
 // One step of a run: how it stands and why, its attempts, what it has made or why it failed, and what can be done.
 import { withQuery } from "../lib/api.js";
 import { html } from "../lib/dom.js";
+import { plural } from "../lib/format.js";
 import { branchWords, typeWord } from "../lib/graph.js";
 import { to } from "../lib/route.js";
 import { whyOf } from "../lib/run.js";
@@ -55,7 +56,7 @@ export function RunStep({ run, name, graph, onPick }) {
   const node = graph.nodes.find((each) => each.ref === base);
   const isKnown = run.steps.some((step) => step.ref === name);
   // Of many steps only the first came with the run: others are asked for, and may turn out not to be reached.
-  const isAsked = isKnown || Boolean(run.more_steps);
+  const isAsked = isKnown || Boolean(run.more_steps && (name !== base || (node && !node.parent)));
   const query = useQuery(isAsked ? `/api/runs/${encodeURIComponent(run.id)}/steps/${encodeURIComponent(name)}` : null, { topics: ["runs", "slots"], touches: (change) => change.id === run.id });
   const step = query.data;
   const isReached = isKnown || Boolean(step);
@@ -68,8 +69,9 @@ export function RunStep({ run, name, graph, onPick }) {
       <div class="actions row wrap">${isOpen && html`<${Decide} of=${point} />`}${ENDED.includes(run.state) && isReached && name === base && html`<${AskButton} wish=${() => retryFrom(run, name, title)}><${Icon} of="again" />Retry from here<//>`}</div></div>
     ${step && whyOf(step) && html`<p class=${state === "failed" ? "bad" : "soft"}><${Told} text=${whyOf(step)} /></p>`}
     ${!isReached && (!isAsked || query.error?.status === 404) && html`<p class="quiet">${run.steps.some((each) => each.ref.startsWith(`${base}#`)) ? "" : ENDED.includes(run.state) ? "The run ended without reaching it." : "Not reached yet."}</p>`}
+    ${name === base && node && (node.folded ?? 0) > 0 && html`<p class="small soft">${plural(node.folded ?? 0, "step")} of its body ${node.folded === 1 ? "is" : "are"} not drawn; the list of steps below has what ran for each item, and can be narrowed to what failed.</p>`}
     ${isAsked && !step && query.error?.status !== 404 && (query.error ? html`<${Fault} error=${query.error} again=${query.reload} />` : html`<${Skeleton} lines=${3} />`)}
-    ${name === base && node?.parent && html`<${Instances} run=${run} name=${base} onPick=${onPick} />`}
+    ${name === base && (node?.parent || !node) && html`<${Instances} run=${run} name=${base} onPick=${onPick} />`}
     ${step?.attempts?.length > 0 && html`<${Attempts} step=${step} run=${run} />`}
     ${step && step.error !== null && step.error !== undefined && html`<div><p class="small soft">Error</p><${Json} value=${step.error} label=${`Error of ${title}`} /></div>`}
     ${step && step.output !== null && step.output !== undefined && html`<details open><summary class="small soft">Output</summary><${Json} value=${step.output} label=${`Output of ${title}`} /></details>`}

@@ -46,7 +46,7 @@ export function Overview({ workflow }) {
       ["Made", isOfConfiguration(workflow) ? undefined : html`<${Time} at=${workflow.created_at} form="long" />`],
       ["Changed", html`<${Time} at=${workflow.updated_at} form="long" />`],
       ["Record version", isOfConfiguration(workflow) ? undefined : workflow.record_version],
-      ["SHA-256", workflow.sha256 && html`<code class="clip" title=${workflow.sha256}>${workflow.sha256}</code>`],
+      ["SHA-256", workflow.sha256 && html`<code class="breaks">${workflow.sha256}</code>`],
     ]} /><p class="small"><a href=${to.workflow(workflow.family_slug, "definition")}>The whole document</a></p><//>
   </div>`;
 }

@@ -2,7 +2,6 @@
 import { html } from "../lib/dom.js";
 import { usePages } from "../lib/pages.js";
 import { param, to } from "../lib/route.js";
-import { useQuery } from "../lib/store.js";
 import { isOfConfiguration, standing } from "../lib/workflow.js";
 import { Spark } from "../ui/bars.js";
 import { Icon } from "../ui/icons.js";
