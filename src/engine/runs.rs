@@ -255,6 +255,20 @@ where
     Ok(told)
 }
 
+/// The input of a run, if its definition wants one like that. Nothing is an object without members where one is wanted.
+fn judged(schema: Option<&Value>, given: &Arc<Value>) -> Result<Arc<Value>, Vec<Issue>> {
+    let Some(schema) = schema else {
+        return Ok(Arc::clone(given));
+    };
+    let input = if given.is_null() && schema["type"] == "object" {
+        Arc::new(Value::Object(Map::new()))
+    } else {
+        Arc::clone(given)
+    };
+    let issues = Schema::compile(schema)?.check(&input);
+    if issues.is_empty() { Ok(input) } else { Err(issues) }
+}
+
 /// A dag begins as the configuration in force says it, and with nothing.
 fn dag_of(book: &Book, wish: &NewRun) -> Result<(), Begun> {
     let name = &wish.definition;

@@ -21,6 +21,7 @@ const ROWS_MAX = 50;
 export function Attempts({ run, graph }) {
   const attempts = attemptsOf(run);
   const zone = zoneOf(run.job);
+  if (attempts.length === 0 && run.more_steps) return html`<${Card} title="Attempts"><p class="quiet">There are too many steps to list their attempts here; <a href=${to.run(run.id, "graph")}>the list of steps</a> leads to each.</p><//>`;
   if (attempts.length === 0) return html`<${Card} title="Attempts"><p class="quiet">None yet${run.ended_at ? ": it ended before its command began" : ""}.</p><//>`;
   const titles = new Map((graph?.nodes ?? []).map((node) => [node.ref, node.title]));
   const shown = attempts.slice(0, ROWS_MAX);
