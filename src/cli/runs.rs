@@ -37,7 +37,7 @@ pub(super) enum RunCommand {
     Start(workflow_run::RunArguments),
     /// One run with its steps and attempts.
     Show(IdArguments),
-    /// The steps of a run as a picture, each with where it stands.
+    /// The steps of a run as a picture, with how each stands.
     #[command(after_help = graph::RUN_EXAMPLES)]
     Graph(IdArguments),
     /// What a run waits for, and what would help.
@@ -48,10 +48,10 @@ pub(super) enum RunCommand {
     /// End runs: what waits is withdrawn, what runs gets SIGTERM.
     #[command(after_help = run_cancel::EXAMPLES)]
     Cancel(run_cancel::CancelArguments),
-    /// Take the next attempt of a run now.
+    /// Take the next attempt now; try what failed in a workflow once more.
     #[command(after_help = run_again::RETRY_EXAMPLES)]
     Retry(run_again::RetryArguments),
-    /// Start the job of a run once more, as a new run.
+    /// Start the job or workflow of a run once more, as a new run.
     #[command(after_help = run_again::RERUN_EXAMPLES)]
     Rerun(run_again::RerunArguments),
     /// Hold the run of a workflow: what runs goes on, nothing else begins.
