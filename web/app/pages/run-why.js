@@ -4,7 +4,7 @@ import { parse } from "../lib/ansi.js";
 import { getBytes } from "../lib/api.js";
 import { instant, plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { aheadOf, attemptsOf, lastFailed, lastLines, meaning, place } from "../lib/run.js";
+import { aheadOf, attemptsOf, lastFailed, lastLines, meaning, place, stepName } from "../lib/run.js";
 import { useQuery } from "../lib/store.js";
 import { relative, whole } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
@@ -58,6 +58,13 @@ function Waits({ run, waits }) {
   return html`<p class="sentence"><strong><${Told} text=${waits.text} ofJob=${zoneOf(run.job)} /></strong></p>`;
 }
 
+/** What else of it waits, of a run with several steps. @param {{run: any, waits: any}} props */
+function Others({ run, waits }) {
+  const others = run.steps.filter((step) => step.waiting_reason && step.waiting_reason.text !== waits.text);
+  if (run.steps.length < 2 || others.length === 0) return null;
+  return html`<ul class="why-others">${others.slice(0, NAMED_MAX).map((step) => html`<li key=${step.ref}><a class="quiet" href=${`${to.run(run.id, "graph")}&step=${encodeURIComponent(step.ref)}`}>${stepName(step.ref)}</a> <${Told} text=${step.waiting_reason.text} ofJob=${zoneOf(run.job)} /></li>`)}${others.length > NAMED_MAX && html`<li class="quiet">and ${plural(others.length - NAMED_MAX, "more step")} that ${others.length - NAMED_MAX === 1 ? "waits" : "wait"}</li>`}</ul>`;
+}
+
 /** The last lines of what it printed. @param {{run: any, attempt: any}} props */
 function Preview({ run, attempt }) {
   const [seen, setSeen] = useState(undefined);
@@ -81,7 +88,7 @@ export function Why({ run, state, lines = true }) {
   const failed = lastFailed(run);
   const preview = lines && failed && failed.log_bytes > 0 && (state === "failed" || state === "retrying") ? html`<${Preview} run=${run} attempt=${failed} />` : null;
   const poisoned = run.poisoned && html`<p class="bad">The daemon could not go on with this run and has set it aside; its log says why.</p>`;
-  if (waits) return html`<section class="why-box of-wait" aria-label="Why it waits"><${Icon} of=${state === "retrying" ? "again" : "wait"} /><div class="grow stack"><${Waits} run=${run} waits=${waits} />${preview}${poisoned}</div></section>`;
+  if (waits) return html`<section class="why-box of-wait" aria-label="Why it waits"><${Icon} of=${state === "retrying" ? "again" : "wait"} /><div class="grow stack"><${Waits} run=${run} waits=${waits} /><${Others} run=${run} waits=${waits} />${preview}${poisoned}</div></section>`;
   const live = run.steps.find((step) => step.live?.ending)?.live;
   if (live) return html`<section class="why-box of-wait" aria-label="What happens"><${Icon} of="stop" /><div class="grow"><p class="sentence"><strong>It is being ended:</strong> ${live.ending.cause} by ${live.ending.by} at <${Time} at=${live.ending.at} />. Its command has got SIGTERM.</p></div></section>`;
   if (!run.reason && !poisoned) return null;
