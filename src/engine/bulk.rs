@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::book::Book;
-use super::changes::graph::Begin;
+use super::changes::fold::Desk;
+use super::changes::graph::{Begin, Ready};
 use super::changes::maintain::Rules;
 use super::changes::matching::{self, Done, Found, Task};
 use super::changes::remember::Ticket;
 use super::changes::start::Start;
+use super::changes::try_again::{self, NotTried};
 use super::core::Engine;
-use super::runs::{self, Begun};
 use crate::domain::workflow::bulk::{self, BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
 use crate::domain::workflow::run::Trigger;
@@ -164,10 +165,23 @@ async fn again_of(
     run: &Matched,
     wisher: &Wisher,
 ) -> Result<Result<Arc<Begin>, String>, ChangeError> {
-    match runs::prepare_again(engine, run.id, wisher.principal.clone()).await {
+    let (for_read, blobs) = (engine.clone(), engine.store.blobs());
+    let (id, principal) = (run.id, wisher.principal.clone());
+    let read = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: Rules {
+                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
+            },
+        };
+        try_again::prepare(tx, &desk, id, None, &principal)
+    });
+    match read.await {
         Ok(Ok(begin)) => Ok(Ok(Arc::new(begin))),
-        Ok(Err(Begun::Refused(why))) => Ok(Err(why)),
-        Ok(Err(_)) => Ok(Err("it is not there any more".to_owned())),
+        Ok(Err(NotTried::Refused(why))) => Ok(Err(why)),
+        Ok(Err(NotTried::NotFound)) => Ok(Err("it is not there any more".to_owned())),
         Err(error) if error.is_row_fault() => {
             tracing::error!(run = %run.id, cause = %error, "this run cannot be read");
             Ok(Err("its rows cannot be read".to_owned()))
@@ -211,6 +225,12 @@ async fn change(
 ) -> Result<Done, ChangeError> {
     let (for_change, filter, by) = (Arc::clone(book), filter.clone(), wisher.principal.clone());
     let names: Vec<(RunId, String)> = tasks.iter().filter_map(Task::job).collect();
+    let mut ready = Ready::default();
+    for task in &tasks {
+        if let Task::Again { begin: Ok(begin), .. } = task {
+            ready.add(&begin.graph, &begin.changes, &begin.children);
+        }
+    }
     let done = engine
         .store
         .change("matching runs", move |tx| {
@@ -230,6 +250,6 @@ async fn change(
     engine.wake_follow_ups.notify_one();
     // Runs of graphs: what was begun wants workers, what was cancelled has a letter.
     engine.mailboxes.look();
-    engine.mailboxes.tasks.notify_waiters();
+    engine.rouse(&ready);
     Ok(done)
 }

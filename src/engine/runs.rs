@@ -8,21 +8,23 @@ use super::book::Book;
 use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
-use super::changes::graph;
+use super::changes::graph::{self, Ready};
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
+use super::changes::try_again::{self, NotTried};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
-use crate::expr::schema::{Issue, Schema};
+use crate::expr::schema::Issue;
 use crate::store::graph_rows::StoredFact;
 use crate::store::tables::WORKFLOWS;
-use crate::store::{ChangeError, ReadTx, Rows, StoreError, runs};
+use crate::store::{ChangeError, ReadTx, Rows, StoreError, graphs, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::{JobName, StepRef};
 
@@ -31,6 +33,8 @@ const TENANT: TenantId = TenantId::DEFAULT;
 /// A wish for a run.
 #[derive(Debug, Clone)]
 pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
     /// The definition.
     pub definition: JobName,
     /// Its version; the newest unless given.
@@ -56,6 +60,8 @@ pub enum Begun {
         version: u32,
         /// Where it stands now.
         state: RunState,
+        /// What it has made, if it has ended already.
+        result: Option<Payload>,
     },
     /// There is no such definition, or no such version of it.
     NotFound,
@@ -97,6 +103,7 @@ pub async fn rerun(
         let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
         let header = run.graph.as_deref().cloned().unwrap_or_default();
         let wish = NewRun {
+            id: RunId::fresh(),
             definition: run.definition,
             version: None,
             input: input.unwrap_or_default(),
@@ -121,57 +128,13 @@ pub async fn retry(
     asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
     begin_as(engine, asked, move |tx, desk| {
-        prepare_retry(tx, desk, of, from.as_ref(), &principal)
+        let prepared = try_again::prepare(tx, desk, of, from.as_ref(), &principal)?;
+        Ok(prepared.map_err(|why| match why {
+            NotTried::NotFound => Begun::NotFound,
+            NotTried::Refused(why) => Begun::Refused(why),
+        }))
     })
     .await
-}
-
-/// What a retry of what failed would begin, for a caller that begins many in one change.
-pub async fn prepare_again(engine: &Engine, of: RunId, principal: String) -> Result<Prepared, StoreError> {
-    on_desk(engine, move |tx, desk| {
-        prepare_retry(tx, desk, of, None, &principal)
-    })
-    .await
-}
-
-fn prepare_retry(
-    tx: &mut ReadTx,
-    desk: &Desk<'_>,
-    of: RunId,
-    from: Option<&StepRef>,
-    principal: &str,
-) -> Result<Prepared, StoreError> {
-    let Some(run) = graph_run(tx, of)? else {
-        return Ok(Err(Begun::NotFound));
-    };
-    if !run.state.is_terminal() {
-        let why = format!(
-            "the run is {}; only one that has ended is tried again",
-            run.state.word()
-        );
-        return Ok(Err(Begun::Refused(why)));
-    }
-    let header = run.graph.as_deref().cloned().unwrap_or_default();
-    let wish = Wish {
-        id: RunId::fresh(),
-        definition: run.definition.clone(),
-        version: run.version,
-        trigger: Trigger::RetryFrom {
-            principal: principal.to_owned(),
-            of,
-            step: from.cloned(),
-        },
-        input: Arc::default(),
-        header: GraphHeader {
-            tier: header.tier,
-            fairness_key: header.fairness_key,
-            labels: header.labels,
-            ..GraphHeader::default()
-        },
-        node: run.node.clone(),
-    };
-    let begun = fold::begin_again(tx, desk, &run, from, wish)?;
-    Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
 }
 
 fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
@@ -179,29 +142,7 @@ fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
     Ok(run.filter(|run| run.graph.is_some()))
 }
 
-/// A run that can begin, or why it cannot.
-pub type Prepared = Result<graph::Begin, Begun>;
-
-/// Reads and computes with what a tick needs.
-async fn on_desk<T: Send + 'static>(
-    engine: &Engine,
-    mut work: impl FnMut(&mut ReadTx, &Desk<'_>) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let for_read = engine.clone();
-    let blobs = engine.store.blobs();
-    let work = engine.read(move |tx| {
-        let desk = Desk {
-            shelf: &for_read.graphs,
-            blobs: &blobs,
-            now: for_read.now().wall,
-            rules: Rules {
-                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
-            },
-        };
-        work(tx, &desk)
-    });
-    work.await
-}
+type Prepared = Result<graph::Begin, Begun>;
 
 async fn begin_as<F>(
     engine: &Engine,
@@ -211,22 +152,39 @@ async fn begin_as<F>(
 where
     F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
 {
-    let prepared = on_desk(engine, move |tx, desk| prepare(tx, desk));
+    let for_read = engine.clone();
+    let blobs = engine.store.blobs();
+    let prepared = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: Rules {
+                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
+            },
+        };
+        prepare(tx, &desk)
+    });
     let prepared = match prepared.await? {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),
     };
-    let wants_process = !prepared.changes.dispatch.is_empty();
-    let (mut shims, quick) = if wants_process {
+    let ready = Ready::of(&prepared.graph, &prepared.changes, &prepared.children);
+    let (mut shims, quick) = if ready.processes {
         Quick::prepare(engine, None)
     } else {
         Quick::nothing(engine)
     };
-    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
-    let meeting = bridge::Meeting::of(engine, &queues);
+    let timed = graph::is_timed(&prepared.changes, &prepared.children);
+    let meeting = bridge::Meeting::of(engine, &ready.queues);
     let waiting = meeting.passes();
     let book = engine.book();
+    let result = prepared
+        .values
+        .iter()
+        .find(|(name, _)| *name == ValueName::Result);
     let begun = Begun::Run {
+        result: result.map(|(_, payload)| payload.clone()),
         id: prepared.changes.run.id,
         version: prepared.changes.run.version,
         state: prepared.changes.run.state.clone(),
@@ -241,32 +199,17 @@ where
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
         let met = bridge::meet(tx, &waiting)?;
-        Ok((told, passed, met))
+        Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
-    let (told, passed, met) = changed.await?;
+    let (told, passed, met, tells) = changed.await?;
     meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
-    engine.mailboxes.look();
-    if wants_process {
-        engine.wake.notify_one();
-        engine.mailboxes.tasks.notify_waiters();
+    if timed || tells {
+        engine.mailboxes.look();
     }
+    engine.rouse(&ready);
     Ok(told)
-}
-
-/// The input of a run, if its definition wants one like that. Nothing is an object without members where one is wanted.
-fn judged(schema: Option<&Value>, given: &Arc<Value>) -> Result<Arc<Value>, Vec<Issue>> {
-    let Some(schema) = schema else {
-        return Ok(Arc::clone(given));
-    };
-    let input = if given.is_null() && schema["type"] == "object" {
-        Arc::new(Value::Object(Map::new()))
-    } else {
-        Arc::clone(given)
-    };
-    let issues = Schema::compile(schema)?.check(&input);
-    if issues.is_empty() { Ok(input) } else { Err(issues) }
 }
 
 /// A dag begins as the configuration in force says it, and with nothing.
@@ -315,10 +258,21 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    let input = match judged(graph.document.input_schema.as_ref(), &wish.input) {
-        Ok(input) => input,
-        Err(issues) => return Ok(Err(Begun::BadInput(issues))),
+    // Nothing is an object without members where one is wanted.
+    let wants_object = graph
+        .document
+        .input_schema
+        .as_ref()
+        .is_some_and(|schema| schema["type"] == "object");
+    let input = if wants_object && wish.input.is_null() {
+        Arc::new(Value::Object(Map::new()))
+    } else {
+        Arc::clone(&wish.input)
     };
+    let issues = graph.input_issues(&input);
+    if !issues.is_empty() {
+        return Ok(Err(Begun::BadInput(issues)));
+    }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
         if !labels.iter().any(|(known, _)| known == name) {
@@ -342,7 +296,7 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
         ..GraphHeader::default()
     };
     let wish = Wish {
-        id: RunId::fresh(),
+        id: wish.id,
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),
