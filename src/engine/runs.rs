@@ -8,6 +8,7 @@ use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph;
+use super::changes::key_limit;
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
@@ -16,6 +17,7 @@ use super::core::Engine;
 use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::key_limit::{KeyPlace, KeyStand};
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::expr::schema::{Issue, Schema};
@@ -52,6 +54,8 @@ pub enum Begun {
         version: u32,
         /// Where it stands now.
         state: RunState,
+        /// Why it has not begun yet.
+        waits: Option<String>,
     },
     /// There is no such definition, or no such version of it.
     NotFound,
@@ -140,6 +144,11 @@ pub async fn retry(
                 tier: header.tier,
                 fairness_key: header.fairness_key,
                 labels: header.labels,
+                // It counts with the runs of the same version and input.
+                key_place: header.key_place.map(|place| KeyPlace {
+                    stand: KeyStand::Holds,
+                    ..place
+                }),
                 ..GraphHeader::default()
             },
             node: run.node.clone(),
@@ -192,15 +201,15 @@ where
     let meeting = bridge::Meeting::of(engine, &queues);
     let waiting = meeting.passes();
     let book = engine.book();
-    let begun = Begun::Run {
-        id: prepared.changes.run.id,
-        version: prepared.changes.run.version,
-        state: prepared.changes.run.state.clone(),
-    };
     let changed = engine.store.change("begin run", move |tx| {
         let told = asked.once(tx, |tx| {
-            graph::begin(tx, &book, &prepared)?;
-            Ok(begun.clone())
+            let run = graph::begin(tx, &book, &prepared)?;
+            Ok(Begun::Run {
+                id: run.id,
+                version: run.version,
+                waits: key_limit::why(tx, &run)?.map(|why| why.sentence),
+                state: run.state,
+            })
         })?;
         let passed = match &told {
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
@@ -261,7 +270,12 @@ fn prepare(
             return Ok(Err(Begun::Refused(why)));
         }
     };
+    let key_place = match graph.key_place_of(&wish.input) {
+        Ok(place) => place,
+        Err(why) => return Ok(Err(Begun::Refused(fold::no_key(&why)))),
+    };
     let header = GraphHeader {
+        key_place,
         fairness_key,
         tier: wish.tier.unwrap_or(graph.document.fairness.tier),
         labels,

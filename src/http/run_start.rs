@@ -19,6 +19,7 @@ use super::runs::Data;
 use super::{input, run_values};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::run::{Run, Trigger};
+use crate::engine::changes::key_limit;
 use crate::engine::changes::remember::{Answer, Asked, Told};
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
 use crate::expr::schema::Issue;
@@ -72,6 +73,9 @@ pub(super) struct StartedRun {
     /// Why it ended otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Why it has not begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_reason: Option<String>,
 }
 
 struct Wish {
@@ -97,7 +101,15 @@ pub(super) async fn start(
     let for_answer = name.clone();
     let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun)));
     let told = runs::begin(&app.engine, wish.run, asked).await?;
-    if let (Told::Now(Begun::Run { id, version, state }, _), true) = (&told, wish.wait > 0)
+    if let (
+        Told::Now(
+            Begun::Run {
+                id, version, state, ..
+            },
+            _,
+        ),
+        true,
+    ) = (&told, wish.wait > 0)
         && !state.is_terminal()
     {
         return waited(&app, *id, &name, *version, wish.wait).await;
@@ -148,8 +160,12 @@ async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) ->
     let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
     loop {
         sequence.borrow_and_update();
-        let run = app.engine.read(move |tx| by_id(tx, id)).await?;
-        let run = run.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
+        let run = app.engine.read(move |tx| {
+            let run = by_id(tx, id)?;
+            let waits = run.as_ref().map(|run| key_limit::why(tx, run)).transpose()?;
+            Ok(run.map(|run| (run, waits.flatten().map(|why| why.sentence))))
+        });
+        let (run, waits) = run.await?.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
         let is_over = tokio::time::Instant::now() >= deadline;
         if run.state.is_terminal() || is_over {
             let output = run_values::result(app, id).await?;
@@ -160,6 +176,7 @@ async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) ->
                 state: run.state.word().to_owned(),
                 output,
                 reason: run.state.reason().map(str::to_owned),
+                waiting_reason: waits,
             };
             let location = Some(format!("/api/runs/{id}"));
             let told: Told<()> = Told::Now(
@@ -173,7 +190,13 @@ async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) ->
 }
 
 pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
-    let Begun::Run { id, version, state } = begun else {
+    let Begun::Run {
+        id,
+        version,
+        state,
+        waits,
+    } = begun
+    else {
         return None;
     };
     let data = StartedRun {
@@ -183,6 +206,7 @@ pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
         state: state.word().to_owned(),
         output: None,
         reason: state.reason().map(str::to_owned),
+        waiting_reason: waits.clone(),
     };
     let location = Some(format!("/api/runs/{id}"));
     Some(once::accepted(StatusCode::CREATED, location, &Data { data }))

@@ -10,6 +10,7 @@ use redb::ReadableDatabase;
 use super::backup::Source;
 use super::blobs::Blobs;
 use super::check_steps::{Headers, check_steps};
+use super::check_keys;
 use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;
@@ -55,6 +56,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
     check_workflows::check(tx, &mut findings)?;
+    check_keys::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -178,6 +180,9 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         CHECKPOINTS,
         TASKS,
         TASK_CLAIMS,
+        KEY_COUNTS,
+        KEY_HOLDERS,
+        KEY_WAITERS,
         WORKFLOWS,
         WORKFLOW_DRAFTS,
         WORKFLOW_VERSIONS

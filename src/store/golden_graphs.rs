@@ -2,11 +2,14 @@
 
 use super::codec;
 use super::golden::{Sample, sample};
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::graph_rows::{
+    HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
+};
 use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
+use crate::domain::workflow::graph::key_limit::{KeyCount, KeyPlace, KeyStand};
 use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
 };
@@ -47,6 +50,19 @@ fn header() -> GraphHeader {
         fairness_key: "k".to_owned(),
         labels: vec![("n".to_owned(), "v".to_owned())],
         pinned: true,
+        key_place: Some(key_place()),
+    }
+}
+
+fn key_place() -> KeyPlace {
+    KeyPlace {
+        key: "acme".to_owned(),
+        limit: 300,
+        stand: KeyStand::Waits {
+            number: 70_000,
+            since: Millis(1_000),
+            replaceable: true,
+        },
     }
 }
 
@@ -192,6 +208,7 @@ fn facts(out: &mut Vec<Sample>) {
             },
         ),
         ("unpause", StoredFact::Unpause { by }),
+        ("begin", StoredFact::Begin),
     ] {
         out.push(sample(what, &fact));
     }
@@ -209,6 +226,7 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     out.push(sample("blob", &StoredValue(blob)));
     facts(out);
     claims(out);
+    keys(out);
     let item = Transition {
         step: Some(step_ref("s")),
         what: "succeeded".to_owned(),
@@ -263,6 +281,22 @@ fn claims(out: &mut Vec<Sample>) {
     ));
 }
 
+fn keys(out: &mut Vec<Sample>) {
+    let count = KeyCount {
+        holding: 300,
+        leaving: 1,
+        waiting: 70_000,
+    };
+    out.push(sample("any", &count));
+    out.push(sample("any", &KeyHolder { leaves: true }));
+    let waiter = KeyWaiter {
+        run: RunId([1; 16]),
+        limit: 300,
+        replaceable: true,
+    };
+    out.push(sample("any", &waiter));
+}
+
 /// What the reader of each record makes of these bytes is a value or a sentence.
 pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<StoredValue>(bytes));
@@ -271,6 +305,9 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
     drop(codec::decode::<TaskClaim>(bytes));
+    drop(codec::decode::<KeyCount>(bytes));
+    drop(codec::decode::<KeyHolder>(bytes));
+    drop(codec::decode::<KeyWaiter>(bytes));
     drop(codec::decode::<UnseenRow>(bytes));
 }
 

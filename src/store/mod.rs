@@ -22,6 +22,7 @@ pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_keys;
 mod check_steps;
 mod check_workflows;
 pub mod codec;
@@ -52,6 +53,7 @@ mod golden_workflows;
 pub mod graph_rows;
 pub mod graphs;
 mod handle;
+pub mod key_limits;
 pub mod keys;
 pub mod logs;
 pub mod migrate;

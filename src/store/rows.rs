@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::graph_rows::{
+    HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
+};
+use crate::domain::workflow::graph::key_limit::KeyCount;
 use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
@@ -67,6 +70,9 @@ record! {
     OpenCheckpoint, "open checkpoint", 1;
     TaskRow, "task", 1;
     TaskClaim, "task claim", 1;
+    KeyCount, "key count", 1;
+    KeyHolder, "key holder", 1;
+    KeyWaiter, "key waiter", 1;
     WorkflowRecord, "workflow", 1;
     WorkflowDraft, "workflow draft", 1;
     WorkflowVersion, "workflow version", 1;

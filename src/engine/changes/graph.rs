@@ -13,10 +13,11 @@ use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::graph::state::{Line, TaskPlace};
 use crate::domain::workflow::graph::tick::Changes;
-use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::start::{self, Entered, Entering};
+use crate::engine::changes::key_limit::{self, Gate};
 use crate::engine::changes::{cancel, catch_up, maintain};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
@@ -67,6 +68,8 @@ pub struct Moved {
 /// A run that begins.
 #[derive(Debug, Clone)]
 pub struct Begin {
+    /// What it must pass before, if its definition limits its runs.
+    pub gate: Option<Gate>,
     /// Its definition.
     pub graph: Arc<Graph>,
     /// Its first tick.
@@ -117,14 +120,26 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
         catch_up::run_ended(tx, after)?;
     }
     follow_runs(tx, book, &moved.changes, &moved.children)?;
+    // What a limit has kept waiting begins with the end of another, and what one commit leaves with the next.
+    if after.state.is_terminal() || before.state == RunState::Pending {
+        key_limit::advance(tx, after)?;
+    }
     Ok(Applied::Done(fences))
 }
 
-/// Writes a run that begins, and those that begin with it.
-pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<(), Abort> {
-    runs::insert_graph(tx, &wish.changes.run)?;
+/// Writes a run that begins, and those that begin with it; or one that does not begin yet, or never will. As it is written.
+pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<Run, Abort> {
+    if let Some(gate) = &wish.gate
+        && let Some(other) = key_limit::pass(tx, gate)?
+    {
+        follow_runs(tx, book, &Changes::none(other.clone()), &[])?;
+        return Ok(other);
+    }
+    let run = &wish.changes.run;
+    runs::insert_graph(tx, run)?;
     write(tx, book, &wish.graph, &wish.changes, &wish.values, wish.rules)?;
-    follow_runs(tx, book, &wish.changes, &wish.children)
+    follow_runs(tx, book, &wish.changes, &wish.children)?;
+    Ok(run.clone())
 }
 
 /// What a tick means for other runs: children begin, orphans end, a parent hears of the end.
@@ -138,15 +153,7 @@ fn follow_runs(tx: &mut Tx<'_>, book: &Book, changes: &Changes, children: &[Begi
             graphs::append_fact(tx, &run, &StoredFact::Cancel { by })?;
         }
     }
-    let run = &changes.run;
-    let parent = run.graph.as_ref().and_then(|header| header.parent.clone());
-    if let (true, Some((parent, step))) = (run.state.is_terminal(), parent)
-        && let Some(parent) = runs::by_id(tx, parent)?.filter(|parent| !parent.state.is_terminal())
-    {
-        let fact = StoredFact::Child { step, run: run.id };
-        graphs::append_fact(tx, &parent, &fact)?;
-    }
-    Ok(())
+    key_limit::tell_parent(tx, &changes.run)
 }
 
 fn write(

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::document::{Document, EdgeDoc, EdgeKind, OnError, StepDoc};
 use super::key::NodeId;
+use super::key_limit::{self, KeyPlace};
 use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
 use super::template::{Template, as_text};
 use crate::domain::workflow::run::StepPhase;
@@ -19,7 +20,7 @@ pub const NAMES: [&str; 4] = ["input", "steps", "vars", "run"];
 pub const ITEM_NAMES: [&str; 6] = ["input", "steps", "vars", "run", "item", "index"];
 /// The same for expressions that fold a list.
 pub const FOLD_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "acc"];
-/// What the share of a run may read.
+/// What the share of a run and the key by which runs are counted may read.
 pub const SHARE_NAMES: [&str; 1] = ["input"];
 /// What `retry_if` may read.
 pub const RETRY_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "error"];
@@ -34,6 +35,7 @@ pub struct Graph {
     roots: Vec<NodeId>,
     top_level: u32,
     share: Option<Program>,
+    limit_key: Option<Program>,
 }
 
 /// A compiled step.
@@ -185,6 +187,9 @@ pub enum BuildError {
     /// The expression of the share.
     #[error("fairness.key: {0}")]
     Share(Fault),
+    /// The expression of the key by which runs are counted.
+    #[error("concurrency.key: {0}")]
+    LimitKey(Fault),
     /// A gather whose scatter is none.
     #[error("step {0} gathers from what is no scatter")]
     NoScatter(StepRef),
@@ -205,12 +210,16 @@ impl Graph {
         let share = document.fairness.key.as_deref();
         let share = share.map(|text| Program::compile(text, Profile::Workflow, &SHARE_NAMES));
         let share = share.transpose().map_err(BuildError::Share)?;
+        let limit_key = document.concurrency.as_ref().and_then(|doc| doc.key.as_deref());
+        let limit_key = limit_key.map(|text| Program::compile(text, Profile::Workflow, &SHARE_NAMES));
+        let limit_key = limit_key.transpose().map_err(BuildError::LimitKey)?;
         Ok(Graph {
             nodes,
             by_name: building.by_name,
             roots,
             top_level,
             share,
+            limit_key,
             document,
         })
     }
@@ -249,6 +258,23 @@ impl Graph {
         scope.set("input", input);
         let text = as_text(&program.evaluate(&scope)?);
         Ok(text.chars().take(limits::FAIRNESS_KEY_CHARS_MAX).collect())
+    }
+
+    /// The place that a run with this input needs, if the definition limits its runs; or why its key has no value.
+    pub fn key_place_of(&self, input: &Value) -> Result<Option<KeyPlace>, String> {
+        let Some(doc) = &self.document.concurrency else {
+            return Ok(None);
+        };
+        let key = match &self.limit_key {
+            None => String::new(),
+            Some(program) => {
+                let mut scope = Scope::new();
+                scope.set("input", input);
+                let value = program.evaluate(&scope).map_err(|fault| fault.message)?;
+                key_limit::text_of(&value)?
+            }
+        };
+        Ok(Some(key_limit::place(doc, key)))
     }
 
     /// Steps outside of scatters: a run has ended when so many have.

@@ -16,6 +16,7 @@ pub mod document;
 pub mod finding;
 pub mod judge;
 pub mod key;
+pub mod key_limit;
 pub mod kinds;
 mod launched;
 mod moves;

@@ -9,7 +9,7 @@ use super::build::{Graph, Work};
 use super::key::{Key, NodeId, ValueName};
 use super::state::{EarlyEnd, EarlyEndKind, GraphHeader, Hold, WaitsFor};
 use super::tick::{AttemptEnd, Changes, Fact, FreshRun, NewChild, StepError, Taken, Transition, View};
-use crate::domain::workflow::run::{Run, RunEvent, StepPhase, StepState};
+use crate::domain::workflow::run::{Run, RunEvent, RunState, StepPhase, StepState};
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
@@ -232,6 +232,7 @@ impl<'a, V: View> Moving<'a, V> {
             });
         }
         match fact {
+            Fact::Begun | Fact::BegunWith(_) if self.run.state != RunState::Pending => Ok(Taken::Stale),
             Fact::Begun => self.begin(&[]),
             Fact::BegunWith(done) => self.begin(done),
             Fact::Attempt { step, fence, end } => self.attempt(step, *fence, end),
@@ -254,6 +255,11 @@ impl<'a, V: View> Moving<'a, V> {
 
     fn begin(&mut self, done: &[StepState]) -> Result<Taken, V::Error> {
         self.note(None, "running", "");
+        // The time of a run that has waited for its turn counts from here.
+        let limit = self.graph.document.run_timeout;
+        let at = limit.map(|limit| self.now.plus(limit.0));
+        let header = self.header();
+        header.deadline = header.deadline.or(at);
         if let Ok(state) = self.run.state.next(&RunEvent::Started, self.now) {
             self.run.state = state;
         }

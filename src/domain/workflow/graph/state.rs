@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::document::Tier;
+use super::key_limit::KeyPlace;
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
@@ -32,6 +33,8 @@ pub struct GraphHeader {
     pub labels: Vec<(String, String)>,
     /// It is kept when others are removed.
     pub pinned: bool,
+    /// Its place among the runs of its key, if its definition limits them.
+    pub key_place: Option<KeyPlace>,
 }
 
 /// A run that ends before everything has run.
