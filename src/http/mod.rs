@@ -56,6 +56,7 @@ mod tail;
 mod timeline;
 mod upcoming;
 mod version;
+mod waiting;
 mod waits;
 mod week;
 mod why;

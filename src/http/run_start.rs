@@ -165,7 +165,9 @@ async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) ->
             let waits = run.as_ref().map(|run| key_limit::why(tx, run)).transpose()?;
             Ok(run.map(|run| (run, waits.flatten().map(|why| why.sentence))))
         });
-        let (run, waits) = run.await?.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
+        let (run, waits) = run
+            .await?
+            .ok_or_else(|| super::runs::not_found(&id.to_string()))?;
         let is_over = tokio::time::Instant::now() >= deadline;
         if run.state.is_terminal() || is_over {
             let output = run_values::result(app, id).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{head, runs as run_views};
+use super::{head, waiting};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::run::StepPhase;
 use crate::engine::book::Book;
@@ -92,7 +92,7 @@ fn of_queue(
     };
     let entry = entries::by_seq(rows, first.seq)?;
     Ok(Some(WaitGroup {
-        code: head.blocked.map_or("ready", run_views::code_of),
+        code: head.blocked.map_or("ready", waiting::code_of),
         text: head.sentence,
         pool: Some(name.to_string()),
         count,

@@ -9,8 +9,8 @@ use redb::ReadableDatabase;
 
 use super::backup::Source;
 use super::blobs::Blobs;
-use super::check_steps::{Headers, check_steps};
 use super::check_keys;
+use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
 use super::coordination::STORE_NAME;

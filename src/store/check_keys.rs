@@ -16,7 +16,9 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     let mut holders: BTreeMap<Vec<u8>, KeyHolder> = BTreeMap::new();
     let mut waiters: BTreeMap<Vec<u8>, KeyWaiter> = BTreeMap::new();
     let unreadable = every(tx, &RUNS, |(tenant, id), run| {
-        let Some(place) = key_limits::place_of(&run) else { return };
+        let Some(place) = key_limits::place_of(&run) else {
+            return;
+        };
         let (job, key) = (run.definition.clone(), place.key.clone());
         let count = counts.entry((tenant, job.clone(), key.clone()).encode());
         let count = count.or_default();
@@ -44,7 +46,10 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     let mut said = Findings::new();
     every(tx, &KEY_COUNTS, |key, row| {
         if counts.get(&key.encode()).is_some_and(|count| *count != row) {
-            said.push(format!("key_counts: {} of key `{}` are counted wrong", key.1, key.2));
+            said.push(format!(
+                "key_counts: {} of key `{}` are counted wrong",
+                key.1, key.2
+            ));
         }
     })?;
     every(tx, &KEY_HOLDERS, |key, row| {
@@ -54,7 +59,10 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     })?;
     every(tx, &KEY_WAITERS, |key, row| {
         if waiters.get(&key.encode()).is_some_and(|waiter| *waiter != row) {
-            said.push(format!("key_waiters: number {} of {} is another run", key.3, key.1));
+            said.push(format!(
+                "key_waiters: number {} of {} is another run",
+                key.3, key.1
+            ));
         }
     })?;
     findings.append(&mut said);

@@ -93,7 +93,10 @@ pub fn holders(
     limit: usize,
 ) -> Result<Vec<(RunId, KeyHolder)>, StoreError> {
     let found = rows.scan(&KEY_HOLDERS, &(TENANT, job.clone(), key.to_owned()), None, limit)?;
-    Ok(found.into_iter().map(|((_, _, _, run), row)| (run, row)).collect())
+    Ok(found
+        .into_iter()
+        .map(|((_, _, _, run), row)| (run, row))
+        .collect())
 }
 
 /// The runs that wait for a place of a key, the next one first.

@@ -6,7 +6,6 @@ use super::codec::Record;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
-use crate::domain::workflow::graph::key_limit::KeyCount;
 use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
@@ -14,6 +13,7 @@ use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, ClockId, Lease};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};

@@ -95,7 +95,9 @@ pub fn holders_above(rows: &mut impl Rows, run: &Run, place: &KeyPlace) -> Resul
     let mut parent = parent_of(run);
     for _ in 0..=limits::RUN_DEPTH_MAX {
         let Some(id) = parent else { break };
-        let Some(above) = runs::by_id(rows, id)? else { break };
+        let Some(above) = runs::by_id(rows, id)? else {
+            break;
+        };
         let is_same = key_limits::place_of(&above).is_some_and(|other| other.key == place.key);
         if is_same && above.definition == run.definition {
             found.push(id);
@@ -180,7 +182,10 @@ fn wait(tx: &mut Tx<'_>, gate: &Gate, place: &KeyPlace, count: KeyCount) -> Resu
 fn never(tx: &mut Tx<'_>, gate: &Gate, event: &RunEvent) -> Result<Run, Abort> {
     let mut run = gate.pending.clone();
     run.record_version += 1;
-    run.state = run.state.next(event, tx.now().wall).expect("a pending run ends so");
+    run.state = run
+        .state
+        .next(event, tx.now().wall)
+        .expect("a pending run ends so");
     runs::insert_graph(tx, &run)?;
     for (name, value) in &gate.values {
         graphs::put_value(tx, run.id, name, value.clone())?;
@@ -253,7 +258,10 @@ fn give_way(tx: &mut Tx<'_>, id: RunId, stand: Option<KeyStand>, newer: RunId) -
             let mut ended = run.clone();
             ended.record_version += 1;
             let event = RunEvent::Cancelled(format!("cancelled by {by}"));
-            ended.state = run.state.next(&event, tx.now().wall).expect("a pending run ends so");
+            ended.state = run
+                .state
+                .next(&event, tx.now().wall)
+                .expect("a pending run ends so");
             runs::replace(tx, &run, &ended)?;
             note(tx, &ended, ended.state.reason().unwrap_or_default())?;
             tell_parent(tx, &ended)?;
@@ -286,7 +294,9 @@ pub fn advance(tx: &mut Tx<'_>, run: &Run) -> Result<(), Abort> {
             break;
         }
         let head = key_limits::waiters(tx, &run.definition, &place.key, 1)?;
-        let Some((_, head)) = head.into_iter().next() else { break };
+        let Some((_, head)) = head.into_iter().next() else {
+            break;
+        };
         if !key_limit::is_next(head.limit, count) {
             break;
         }
