@@ -1,11 +1,12 @@
 //! Retention: what has ended goes after a while, in slices that never hold the writer for long.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::changes::retire::{self, Keep, KeepLogs};
+use super::changes::retire::{self, Keep, KeepLogs, Published};
 use super::core::Engine;
 use crate::store::{Store, StoreError, logs, runs};
 use crate::words::limits;
@@ -61,12 +62,17 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64
 pub struct Retention {
     engine: Engine,
     keep: watch::Receiver<Keep>,
+    published: Arc<Mutex<Published>>,
 }
 
 impl Retention {
     /// With these limits, which may change while it works.
     pub fn new(engine: Engine, keep: watch::Receiver<Keep>) -> Retention {
-        Retention { engine, keep }
+        Retention {
+            engine,
+            keep,
+            published: Arc::default(),
+        }
     }
 
     /// Works until the daemon stops.
@@ -132,10 +138,14 @@ impl Retention {
     /// One slice; true if there is more.
     pub async fn slice(&self) -> Result<bool, String> {
         let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
-        let own = retire::own_numbers(&self.engine.book());
+        let own = retire::own_rules(&self.engine.book());
+        let published = Arc::clone(&self.published);
         let due = self
             .engine
-            .read(move |tx| retire::due(tx, keep, &own, now))
+            .read(move |tx| {
+                let mut known = published.lock().unwrap_or_else(PoisonError::into_inner);
+                retire::due(tx, keep, &own, &mut known, now)
+            })
             .await
             .map_err(|error| error.to_string())?;
         let mut more = due.len() >= retire::SLICE;

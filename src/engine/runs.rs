@@ -16,8 +16,9 @@ use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
-use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::key_limit::{KeyPlace, KeyStand};
+use crate::domain::workflow::graph::kinds::{Checkpoint, StepKind};
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::expr::schema::{Issue, Schema};
@@ -246,10 +247,7 @@ fn prepare(
         return Ok(Err(Begun::NotFound));
     };
     if let Some(schema) = &graph.document.input_schema {
-        let issues = match Schema::compile(schema) {
-            Ok(schema) => schema.check(&wish.input),
-            Err(issues) => issues,
-        };
+        let issues = faults_by(schema, &wish.input);
         if !issues.is_empty() {
             return Ok(Err(Begun::BadInput(issues)));
         }
@@ -291,6 +289,41 @@ fn prepare(
         node: None,
     };
     fold::begin(tx, desk, graph, wish).map(Ok)
+}
+
+/// What is wrong with an answer to a checkpoint, by the schema of its definition. Nothing is wrong with one that nobody waits
+/// for: that is told where it would be kept.
+pub async fn faults_of_answer(
+    engine: &Engine,
+    id: RunId,
+    step: StepRef,
+    value: Value,
+) -> Result<Vec<Issue>, StoreError> {
+    let shelf = engine.graphs.clone();
+    let read = engine.read(move |tx| {
+        let Some(run) = graph_run(tx, id)? else {
+            return Ok(Vec::new());
+        };
+        let graph = shelf.get(tx, &run.definition, run.version)?;
+        let key = graph.as_deref().and_then(|graph| Key::of_name(graph, &step));
+        let kind = graph.as_deref().zip(key.as_ref());
+        let kind = kind.map(|(graph, key)| &graph.node(key.node).doc.kind);
+        let Some(StepKind::Checkpoint(Checkpoint {
+            schema: Some(schema), ..
+        })) = kind
+        else {
+            return Ok(Vec::new());
+        };
+        Ok(faults_by(schema, &value))
+    });
+    read.await
+}
+
+fn faults_by(schema: &Value, value: &Value) -> Vec<Issue> {
+    match Schema::compile(schema) {
+        Ok(schema) => schema.check(value),
+        Err(issues) => issues,
+    }
 }
 
 /// Tells a run something; it is kept at once and folded into the run a moment later.

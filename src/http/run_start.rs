@@ -22,7 +22,6 @@ use crate::domain::workflow::run::{Run, Trigger};
 use crate::engine::changes::key_limit;
 use crate::engine::changes::remember::{Answer, Asked, Told};
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
-use crate::expr::schema::Issue;
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
@@ -222,14 +221,7 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
                 "there is no published workflow '{shown}', or not in that version"
             ))
         }
-        Begun::BadInput(issues) => {
-            let fault = |issue: &Issue| FieldFault {
-                pointer: format!("/input{}", issue.pointer),
-                code: "schema",
-                detail: issue.message.clone(),
-            };
-            Problem::invalid(issues.iter().map(fault).collect())
-        }
+        Begun::BadInput(issues) => input::against_schema("/input", issues),
         Begun::Refused(why) => Problem::forbidden_by_state(why.clone()),
         Begun::Run { .. } => unreachable!("an accepted start has an answer"),
     }

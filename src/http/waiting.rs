@@ -25,7 +25,7 @@ use crate::engine::changes::head as slot_head;
 use crate::engine::changes::key_limit;
 use crate::store::tables::{READY_STEPS, STEPS, TASKS};
 use crate::store::{Rows, StoreError, entries, graphs, runs};
-use crate::words::ids::{RunId, TenantId};
+use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;

@@ -262,6 +262,8 @@ pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
 pub const RETRY_CODES_MAX: usize = 64;
 /// Runs of a definition at once.
 pub const CONCURRENCY_MAX: u32 = 100_000;
+/// Ended runs of a definition that retention looks at and keeps before it looks no further: they stand in the order of age.
+pub const RETENTION_SPARED_MAX: usize = 200;
 /// Runs that wait for the end of others of the same key.
 pub const KEY_WAITING_MAX: u32 = 100_000;
 /// Bytes of the key by which runs are counted.

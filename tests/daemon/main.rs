@@ -22,6 +22,7 @@ mod export;
 mod faults;
 mod graphs;
 mod graphs_crash;
+mod graphs_waits;
 mod many;
 mod matrix;
 mod observed;

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::graph::document::RetentionDoc;
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
 use crate::engine::changes::deliver;
 use crate::store::keys::DigestKey;
-use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, REMEMBERED, REMEMBERED_KEYS};
+use crate::store::tables::{
+    ACTIVE_RUNS, CHANGES, DEFINITIONS, FIRES, JOB_RUNS, REMEMBERED, REMEMBERED_KEYS, WORKFLOWS,
+};
 use crate::store::{Abort, Rows, StoreError, Tx, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -46,40 +50,81 @@ impl KeepLogs {
 /// Runs that one slice removes: a slice must not hold the writer for more than 50 ms.
 pub const SLICE: usize = 50;
 
-/// Definitions that say themselves how many of their ended runs are kept.
-pub type OwnNumbers = BTreeMap<JobName, u32>;
+/// What definitions say themselves of how long their ended runs are kept.
+pub type OwnRules = BTreeMap<JobName, RetentionDoc>;
 
 /// What the definitions of the book say themselves.
-pub fn own_numbers(book: &Book) -> OwnNumbers {
+pub fn own_rules(book: &Book) -> OwnRules {
     let said = book.jobs.iter().filter_map(|(name, job)| {
         let retention = job.definition.graph.as_ref()?.retention?;
-        Some((name.clone(), retention.runs?))
+        Some((name.clone(), retention))
     });
     said.collect()
+}
+
+/// What the newest versions of workflows say, kept while they are the newest.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    known: BTreeMap<JobName, (u32, RetentionDoc)>,
+}
+
+impl Published {
+    /// What a workflow says; nothing is read anew of a version that is known. A definition that cannot be read says nothing.
+    fn of(&mut self, rows: &mut impl Rows, name: &JobName) -> Result<Option<RetentionDoc>, StoreError> {
+        let Some(newest) = rows
+            .get(&WORKFLOWS, &(TENANT, name.clone()))?
+            .map(|record| record.newest)
+        else {
+            return Ok(None);
+        };
+        if let Some((_, said)) = self.known.get(name).filter(|(version, _)| *version == newest) {
+            return Ok(Some(*said));
+        }
+        let record = rows.get(&DEFINITIONS, &(TENANT, name.clone(), newest))?;
+        let definition = record.and_then(|record| record.json.read::<Definition>().ok());
+        let said = definition.and_then(|definition| definition.graph?.retention);
+        let said = said.unwrap_or_default();
+        if self.known.len() >= limits::FAMILIES_MAX {
+            self.known.clear();
+        }
+        self.known.insert(name.clone(), (newest, said));
+        Ok(Some(said))
+    }
+}
+
+impl Keep {
+    /// With what a definition says itself.
+    fn with(self, own: Option<RetentionDoc>) -> Keep {
+        let own = own.unwrap_or_default();
+        Keep {
+            runs: own.runs.unwrap_or(self.runs),
+            age_ms: own.age.map_or(self.age_ms, |age| age.0),
+            ..self
+        }
+    }
 }
 
 /// Ended runs that go, at most a slice of them. Read from a snapshot.
 pub fn due(
     rows: &mut impl Rows,
     keep: Keep,
-    own: &OwnNumbers,
+    own: &OwnRules,
+    published: &mut Published,
     now: Millis,
 ) -> Result<Vec<(JobName, RunId)>, StoreError> {
     let mut found = Vec::new();
     let mut after: Option<(TenantId, JobName, RunId)> = None;
-    let oldest_kept = Millis(
-        now.0
-            .saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)),
-    );
     // The rows of one job stand together, oldest first; step from job to job.
     while let Some(((_, job, _), _)) = rows
         .scan(&JOB_RUNS, &(TENANT,), after.as_ref(), 1)?
         .into_iter()
         .next()
     {
-        let runs = own.get(&job).copied().unwrap_or(keep.runs);
-        let keep = Keep { runs, ..keep };
-        found.extend(due_of(rows, &job, keep, oldest_kept, SLICE - found.len())?);
+        let said = match own.get(&job) {
+            Some(said) => Some(*said),
+            None => published.of(rows, &job)?,
+        };
+        found.extend(due_of(rows, &job, keep.with(said), now, SLICE - found.len())?);
         if found.len() >= SLICE {
             return Ok(found);
         }
@@ -92,9 +137,11 @@ fn due_of(
     rows: &mut impl Rows,
     job: &JobName,
     keep: Keep,
-    oldest_kept: Millis,
+    now: Millis,
     limit: usize,
 ) -> Result<Vec<(JobName, RunId)>, StoreError> {
+    let age = i64::try_from(keep.age_ms).unwrap_or(i64::MAX);
+    let oldest_kept = Millis(now.0.saturating_sub(age));
     let prefix = (TENANT, job.clone());
     let kept = rows
         .raw_scan(
@@ -112,13 +159,29 @@ fn due_of(
         None
     };
     let mut found = Vec::new();
-    for ((_, _, id), _) in rows.scan(&JOB_RUNS, &prefix, None, limit)? {
-        let Ok(Some(run)) = runs::by_id(rows, id) else {
-            continue;
-        };
-        let too_many = newest_dropped.is_some_and(|first_kept| id < first_kept);
-        if is_ended_before(&run, oldest_kept) || (too_many && run.state.is_terminal()) {
-            found.push((job.clone(), id));
+    let mut after = None;
+    let mut spared = 0;
+    loop {
+        let page = rows.scan(&JOB_RUNS, &prefix, after.as_ref(), SLICE)?;
+        let Some((last, _)) = page.last() else { break };
+        after = Some(last.clone());
+        for ((_, _, id), _) in page {
+            if found.len() >= limit || spared >= limits::RETENTION_SPARED_MAX {
+                return Ok(found);
+            }
+            // What has not ended stands in the way of nothing behind it.
+            if rows.has(&ACTIVE_RUNS, &(TENANT, job.clone(), id))? {
+                continue;
+            }
+            let Ok(Some(run)) = runs::by_id(rows, id) else {
+                continue;
+            };
+            let too_many = newest_dropped.is_some_and(|first_kept| id < first_kept);
+            if is_ended_before(&run, oldest_kept) || (too_many && run.state.is_terminal()) {
+                found.push((job.clone(), id));
+            } else {
+                spared += 1;
+            }
         }
     }
     Ok(found)

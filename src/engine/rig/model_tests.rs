@@ -188,9 +188,10 @@ impl World<'_> {
                     logs: retire::KeepLogs::NO_LIMIT,
                 };
                 let now = self.rig.wall();
-                let due = self
-                    .rig
-                    .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now));
+                let due = self.rig.read(|tx| {
+                    let mut published = retire::Published::default();
+                    retire::due(tx, keep, &retire::OwnRules::new(), &mut published, now)
+                });
                 self.rig.change(move |tx| retire::retire(tx, &due));
                 self.rig.change(move |tx| retire::sweep(tx, keep));
             }
