@@ -44,6 +44,7 @@ mod run_list;
 mod run_signals;
 mod run_start;
 mod run_values;
+mod run_waiting;
 mod runs;
 mod schedules;
 mod serve;

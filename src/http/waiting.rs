@@ -1,16 +1,11 @@
-//! Why a run or a step does not go on right now: as data, as a code that stays, and as a sentence. And
-//! `GET /api/runs/{run}/waiting`, which says it of everything in a run that waits.
+//! Why a run or a step does not go on right now: as data, as a code that stays, and as a sentence.
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Json, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::app::App;
-use super::error::Problem;
-use super::runs::{self as run_views, Data};
 use super::waits::{for_worker, is_own_queue};
 use super::{head, slots};
 use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
@@ -124,12 +119,20 @@ struct Facts {
 
 impl Waiting {
     /// With a code and a sentence, and nothing else.
-    fn plain(code: &'static str, text: impl Into<String>) -> Waiting {
+    pub(super) fn plain(code: &'static str, text: impl Into<String>) -> Waiting {
         Waiting {
             code,
             text: text.into(),
             ..Waiting::default()
         }
+    }
+
+    /// For steps before it.
+    pub(super) fn upstream(steps: Vec<String>) -> Waiting {
+        Waiting::plain("upstream", format!("Waits for {}.", steps.join(", "))).with(Facts {
+            steps: Some(steps),
+            ..Facts::default()
+        })
     }
 
     fn with(self, facts: Facts) -> Waiting {
@@ -191,7 +194,7 @@ pub(super) fn of_run(rows: &mut impl Rows, asked: &Asked<'_>) -> Result<Option<W
     Ok(Some(Waiting::plain("concurrency", why.sentence).with(facts)))
 }
 
-fn held(hold: &Hold) -> Waiting {
+pub(super) fn held(hold: &Hold) -> Waiting {
     let why = if hold.reason.is_empty() {
         String::new()
     } else {
@@ -444,145 +447,6 @@ fn for_people(asked: &Asked<'_>, step: &StepState, approval: bool) -> Waiting {
         until: until.map(|until| until.to_string()),
         ..Facts::default()
     })
-}
-
-/// Everything in a run that waits.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RunWaiting)]
-pub(super) struct WaitingView {
-    id: String,
-    state: &'static str,
-    /// Why the run as a whole does not go on: it has not begun, is held, or none of its steps runs. Null while something runs,
-    /// and when it has ended.
-    waiting_reason: Option<Waiting>,
-    /// Its steps that wait, at most 500.
-    steps: Vec<WaitingStep>,
-    /// There are more.
-    more: bool,
-}
-
-/// A step that waits.
-#[derive(Debug, Serialize, ToSchema)]
-struct WaitingStep {
-    #[serde(rename = "ref")]
-    step: String,
-    state: &'static str,
-    waiting_reason: Waiting,
-}
-
-/// Why a run and its steps wait.
-pub(super) async fn show(State(app): State<App>, Path(text): Path<String>) -> Result<Response, Problem> {
-    let id = run_views::id_of(&text)?;
-    let (book, now, shelf) = (
-        app.engine.book(),
-        app.engine.now().wall,
-        app.engine.graphs.clone(),
-    );
-    let found = app.engine.read(move |tx| {
-        let Some(run) = runs::by_id(tx, id)? else {
-            return Ok(None);
-        };
-        let graph = shelf.get(tx, &run.definition, run.version)?;
-        let asked = Asked {
-            book: &book,
-            run: &run,
-            graph,
-            now,
-            placed: true,
-        };
-        everything(tx, &asked).map(Some)
-    });
-    let data = found.await?.ok_or_else(|| run_views::not_found(&text))?;
-    Ok(Json(Data { data }).into_response())
-}
-
-fn everything(rows: &mut impl Rows, asked: &Asked<'_>) -> Result<WaitingView, StoreError> {
-    let run = asked.run;
-    let mut view = WaitingView {
-        id: run.id.to_string(),
-        state: run.state.word(),
-        waiting_reason: of_run(rows, asked)?,
-        steps: Vec::new(),
-        more: false,
-    };
-    if run.state.is_terminal() {
-        return Ok(view);
-    }
-    let mut runs_now = false;
-    let mut reached: Vec<(StepRef, bool)> = Vec::new();
-    for ((_, _, name), state) in rows.scan(&STEPS, &(TENANT, run.id), None, usize::MAX)? {
-        runs_now |= matches!(state.phase, StepPhase::Running { .. });
-        if asked.graph.is_some() && !name.as_str().contains('#') {
-            reached.push((name.clone(), state.phase.is_terminal()));
-        }
-        if view.steps.len() >= limits::PAGE_MAX {
-            view.more |= !state.phase.is_terminal();
-            continue;
-        }
-        if let Some(waiting_reason) = of_step(rows, asked, &state)? {
-            view.steps.push(WaitingStep {
-                step: name.to_string(),
-                state: state.phase.word(),
-                waiting_reason,
-            });
-        }
-    }
-    if view.waiting_reason.is_none() && !runs_now {
-        let first = view
-            .steps
-            .first()
-            .map(|step| &step.step)
-            .and_then(|name| StepRef::new(name));
-        if let Some(state) = first
-            .and_then(|name| runs::step(rows, run.id, &name).transpose())
-            .transpose()?
-        {
-            view.waiting_reason = of_step(rows, asked, &state)?;
-        }
-    }
-    if run.state != RunState::Pending {
-        add_unreached(asked, &reached, &mut view);
-    }
-    Ok(view)
-}
-
-/// Steps outside of scatters that were not reached yet wait for those before them.
-fn add_unreached(asked: &Asked<'_>, reached: &[(StepRef, bool)], view: &mut WaitingView) {
-    let Some(graph) = asked.graph.as_deref() else {
-        return;
-    };
-    let has_ended = |name: &StepRef| reached.iter().any(|(known, ended)| known == name && *ended);
-    for node in graph.nodes() {
-        let name = &node.doc.name;
-        if node.scatter.is_some() || reached.iter().any(|(known, _)| known == name) {
-            continue;
-        }
-        if view.steps.len() >= limits::PAGE_MAX {
-            view.more = true;
-            return;
-        }
-        let before = node.incoming.iter().map(|edge| &graph.node(edge.from).doc.name);
-        let before: Vec<String> = before
-            .filter(|name| !has_ended(name))
-            .map(ToString::to_string)
-            .collect();
-        let hold = asked.run.graph.as_deref().and_then(|header| header.hold.as_ref());
-        let waiting_reason = match (hold, before.is_empty()) {
-            (Some(hold), true) => held(hold),
-            (None, true) => Waiting::plain("ready", ANY_MOMENT),
-            (_, false) => {
-                Waiting::plain("upstream", format!("Waits for {}.", before.join(", "))).with(Facts {
-                    steps: Some(before),
-                    ..Facts::default()
-                })
-            }
-        };
-        view.steps.push(WaitingStep {
-            step: name.to_string(),
-            state: "pending",
-            waiting_reason,
-        });
-    }
 }
 
 /// The reason of a run for a list: of itself, or of the first of its steps that has one.

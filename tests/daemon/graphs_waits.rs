@@ -111,6 +111,12 @@ fn one_run_too_many_is_skipped_or_takes_the_place() {
         (&json!("cancelled"), &json!(reason))
     );
     state_is(&daemon, &new, "running");
+    for run in [holder, new] {
+        daemon
+            .post(&format!("/api/runs/{run}:cancel"), &json!({}))
+            .expect_status(200);
+        ended(&daemon, &run);
+    }
 }
 
 #[test]
@@ -121,14 +127,10 @@ fn a_child_never_waits_for_its_parent() {
     let limited = |steps: Value| json!({"family_slug": "outer", "concurrency": {"key": "'all'", "limit": 1}, "steps": steps});
     // It must exist before it can be called, and be called before it can call back.
     publish(&daemon, &limited(json!([command("a", "true")])));
-    publish(
-        &daemon,
-        &json!({"family_slug": "inner", "steps": [call("outer")]}),
-    );
-    let mut again = call("inner");
-    again["when"] = json!("true");
-    let parent = limited(json!([again]));
-    publish(&daemon, &parent);
+    let mut first = call("outer");
+    first["args"]["version"] = json!(1);
+    publish(&daemon, &json!({"family_slug": "inner", "steps": [first]}));
+    publish(&daemon, &limited(json!([call("inner")])));
     let run = begin(&daemon, "outer", &Value::Null);
     let end = ended(&daemon, &run);
     assert_eq!(end["state"], "failed");

@@ -155,5 +155,5 @@ fn a_workflow_keeps_what_it_says_itself_and_never_less_than_what_lives() {
     rig.wait(retention.slice()).unwrap();
     assert_eq!((there(&ended), there(&living)), (0, living.len()));
     let name = name.clone();
-    rig.change(move |tx| Ok(drop(tx.remove(&WORKFLOWS, &(TENANT, name.clone()))?)));
+    assert!(rig.change(move |tx| Ok(tx.remove(&WORKFLOWS, &(TENANT, name.clone()))?)));
 }
