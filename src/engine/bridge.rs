@@ -5,7 +5,7 @@
 //! for with it, is one commit.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,10 +19,9 @@ use super::core::Engine;
 use super::mailbox::Letter;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::graph::build::Graph;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
-use crate::domain::workflow::graph::tick::{AttemptEnd, Changes, Fact, StepError, Taken};
+use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::store::graph_rows::TaskClaim;
 use crate::store::{Abort, ChangeError, ReadTx, StoreError, Tx, graphs};
 use crate::words::ids::RunId;
@@ -117,13 +116,24 @@ struct Waiter {
     reply: oneshot::Sender<Vec<ClaimedTask>>,
 }
 
-/// Workers that wait for a task at this daemon. Clones share them.
+/// Workers that wait for a task at this daemon, and what their tokens are signed with. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingWorkers {
     inner: Arc<Mutex<(u64, Vec<Waiter>)>>,
+    /// Read once: it never changes.
+    key: Arc<OnceLock<[u64; 2]>>,
 }
 
 impl WaitingWorkers {
+    /// What tokens are signed with, if a task was ever claimed.
+    fn key(&self, tx: &mut ReadTx) -> Result<Option<[u64; 2]>, StoreError> {
+        if let Some(key) = self.key.get() {
+            return Ok(Some(*key));
+        }
+        let key = tasks::known_key(tx)?;
+        Ok(key.map(|key| *self.key.get_or_init(|| key)))
+    }
+
     /// True when nobody waits.
     pub fn is_empty(&self) -> bool {
         self.inner
@@ -171,17 +181,6 @@ impl WaitingWorkers {
         inner.1.extend(waiters);
         inner.1.sort_by_key(|waiter| waiter.number);
     }
-}
-
-/// The queues in which a tick puts tasks.
-pub fn queues_of(graph: &Graph, changes: &Changes) -> BTreeSet<String> {
-    let mut queues = BTreeSet::new();
-    for (_, node) in &changes.dispatch {
-        if let StepKind::Task(task) = &graph.node(*node).doc.kind {
-            queues.insert(task.queue.clone());
-        }
-    }
-    queues
 }
 
 /// Workers that wait, and the change that makes their tasks ready.
@@ -325,18 +324,17 @@ async fn offers(engine: &Engine, tasks: Vec<ClaimedTask>) -> Result<Vec<Offer>, 
         engine: engine.clone(),
         tasks,
     };
-    let key = engine.read(tasks::known_key).await?;
-    let key = match key {
-        Some(key) => key,
-        None => {
-            engine
-                .store
-                .change("task key", |tx| Ok(tasks::signing_key(tx)?))
-                .await?
-        }
-    };
     let (for_read, tasks) = (engine.clone(), unclaimed.tasks.clone());
     let offers = engine.read(move |tx| {
+        // It was written with the first claim.
+        let key = for_read
+            .waiting_workers
+            .key(tx)?
+            .ok_or_else(|| StoreError::Unreadable {
+                table: "meta",
+                key: "task_key_0".to_owned(),
+                cause: "it is missing".to_owned(),
+            })?;
         let each = tasks.iter().map(|task| offer(tx, &for_read, key, task));
         each.collect::<Result<Vec<_>, _>>()
     });
@@ -391,7 +389,8 @@ async fn genuine(engine: &Engine, text: &str) -> Result<Option<Token>, StoreErro
     let Some(token) = Token::read(text) else {
         return Ok(None);
     };
-    let key = engine.read(tasks::known_key).await?;
+    let workers = engine.waiting_workers.clone();
+    let key = engine.read(move |tx| workers.key(tx)).await?;
     Ok(Some(token).filter(|token| token.is_genuine(key)))
 }
 
@@ -426,8 +425,9 @@ pub async fn say(
         .map(|(text, end)| (Token::read(&text), end))
         .collect();
     let tokens: Vec<Option<Token>> = read.iter().map(|(token, _)| token.clone()).collect();
+    let workers = engine.waiting_workers.clone();
     let found = engine.read(move |tx| {
-        let key = tasks::known_key(tx)?;
+        let key = workers.key(tx)?;
         let each = tokens.iter().map(|token| match token {
             Some(token) if token.is_genuine(key) => {
                 tasks::standing(tx, &token.holder, token.number).map(Some)

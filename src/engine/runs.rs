@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
-use super::changes::graph;
+use super::changes::graph::{self, Ready};
 use super::changes::key_limit;
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
@@ -15,6 +15,7 @@ use super::changes::signal::{self, Signalled};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::key_limit::{KeyPlace, KeyStand};
@@ -23,13 +24,15 @@ use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::expr::schema::{Issue, Schema};
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, ReadTx, StoreError, runs};
+use crate::store::{ChangeError, ReadTx, StoreError, graphs, runs};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
 pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
     /// The definition.
     pub definition: JobName,
     /// Its version; the newest unless given.
@@ -57,6 +60,8 @@ pub enum Begun {
         state: RunState,
         /// Why it has not begun yet.
         waits: Option<String>,
+        /// What it has made, if it has ended already.
+        result: Option<Payload>,
     },
     /// There is no such definition, or no such version of it.
     NotFound,
@@ -96,6 +101,7 @@ pub async fn rerun(
         let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
         let header = run.graph.as_deref().cloned().unwrap_or_default();
         let wish = NewRun {
+            id: RunId::fresh(),
             definition: run.definition,
             version: None,
             input: input.unwrap_or_default(),
@@ -192,16 +198,21 @@ where
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),
     };
-    let wants_process = !prepared.changes.dispatch.is_empty();
-    let (mut shims, quick) = if wants_process {
+    let ready = Ready::of(&prepared.graph, &prepared.changes, &prepared.children);
+    let (mut shims, quick) = if ready.processes {
         Quick::prepare(engine, None)
     } else {
         Quick::nothing(engine)
     };
-    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
-    let meeting = bridge::Meeting::of(engine, &queues);
+    let timed = graph::is_timed(&prepared.changes, &prepared.children);
+    let meeting = bridge::Meeting::of(engine, &ready.queues);
     let waiting = meeting.passes();
     let book = engine.book();
+    let result = prepared
+        .values
+        .iter()
+        .find(|(name, _)| *name == ValueName::Result);
+    let result = result.map(|(_, payload)| payload.clone());
     let changed = engine.store.change("begin run", move |tx| {
         let told = asked.once(tx, |tx| {
             let run = graph::begin(tx, &book, &prepared)?;
@@ -209,6 +220,9 @@ where
                 id: run.id,
                 version: run.version,
                 waits: key_limit::why(tx, &run)?.map(|why| why.sentence),
+                result: result
+                    .clone()
+                    .filter(|_| matches!(run.state, RunState::Succeeded { .. })),
                 state: run.state,
             })
         })?;
@@ -217,17 +231,16 @@ where
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
         let met = bridge::meet(tx, &waiting)?;
-        Ok((told, passed, met))
+        Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
-    let (told, passed, met) = changed.await?;
+    let (told, passed, met, tells) = changed.await?;
     meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
-    engine.mailboxes.look();
-    if wants_process {
-        engine.wake.notify_one();
-        engine.mailboxes.tasks.notify_waiters();
+    if timed || tells {
+        engine.mailboxes.look();
     }
+    engine.rouse(&ready);
     Ok(told)
 }
 
@@ -246,11 +259,9 @@ fn prepare(
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    if let Some(schema) = &graph.document.input_schema {
-        let issues = faults_by(schema, &wish.input);
-        if !issues.is_empty() {
-            return Ok(Err(Begun::BadInput(issues)));
-        }
+    let issues = graph.input_issues(&wish.input);
+    if !issues.is_empty() {
+        return Ok(Err(Begun::BadInput(issues)));
     }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
@@ -280,7 +291,7 @@ fn prepare(
         ..GraphHeader::default()
     };
     let wish = Wish {
-        id: RunId::fresh(),
+        id: wish.id,
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),

@@ -17,14 +17,19 @@ use super::once::{self, Once};
 use super::param::{Kind, Param};
 use super::runs::Data;
 use super::{input, run_values};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::run::{Run, Trigger};
 use crate::engine::changes::key_limit;
 use crate::engine::changes::remember::{Answer, Asked, Told};
+use crate::engine::mailbox::AwaitedEnd;
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
+
+/// So often whoever waits for a run looks at it without having been told of its end.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The longest `wait`.
 const WAIT_SECONDS_MAX: u64 = 300;
@@ -98,20 +103,26 @@ pub(super) async fn start(
     let wish = read(&slug, &body)?;
     let name = wish.run.definition.to_string();
     let for_answer = name.clone();
-    let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun)));
+    let waits = wish.wait > 0;
+    let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun, waits)));
+    // Before it begins, so that its end is not missed.
+    let awaited = waits.then(|| app.engine.mailboxes.ends.expect(wish.run.id));
     let told = runs::begin(&app.engine, wish.run, asked).await?;
     if let (
         Told::Now(
             Begun::Run {
-                id, version, state, ..
+                version,
+                state,
+                result,
+                ..
             },
             _,
         ),
-        true,
-    ) = (&told, wish.wait > 0)
-        && !state.is_terminal()
+        Some(awaited),
+    ) = (&told, awaited)
+        && (!state.is_terminal() || inline(result.as_ref()).is_none())
     {
-        return waited(&app, *id, &name, *version, wish.wait).await;
+        return waited(&app, awaited, &name, *version, wish.wait).await;
     }
     once::respond(told, |begun| refused(&slug, &begun))
 }
@@ -154,48 +165,66 @@ pub(super) enum Again {
 type Name = String;
 
 /// Waits for the end of the run, at most so long, and says where it stands then.
-async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) -> Result<Response, Problem> {
-    let mut sequence = app.engine.store.watch_sequence();
+async fn waited(
+    app: &App,
+    mut awaited: AwaitedEnd,
+    name: &str,
+    version: u32,
+    seconds: u64,
+) -> Result<Response, Problem> {
+    let id = awaited.run();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
-    loop {
-        sequence.borrow_and_update();
-        let run = app.engine.read(move |tx| {
+    let (state, output, waiting_reason) = loop {
+        let next_look = (tokio::time::Instant::now() + LOOK_AGAIN).min(deadline);
+        let told = tokio::time::timeout_at(next_look, awaited.told()).await;
+        if let Ok(Some(ended)) = told
+            && let Some(output) = inline(ended.result.as_ref())
+        {
+            break (ended.run.state.clone(), output, None);
+        }
+        let looked = app.engine.read(move |tx| {
             let run = by_id(tx, id)?;
             let waits = run.as_ref().map(|run| key_limit::why(tx, run)).transpose()?;
             Ok(run.map(|run| (run, waits.flatten().map(|why| why.sentence))))
         });
-        let (run, waits) = run
-            .await?
-            .ok_or_else(|| super::runs::not_found(&id.to_string()))?;
-        let is_over = tokio::time::Instant::now() >= deadline;
-        if run.state.is_terminal() || is_over {
-            let output = run_values::result(app, id).await?;
-            let data = StartedRun {
-                id: id.to_string(),
-                workflow: name.to_owned(),
-                version,
-                state: run.state.word().to_owned(),
-                output,
-                reason: run.state.reason().map(str::to_owned),
-                waiting_reason: waits,
-            };
-            let location = Some(format!("/api/runs/{id}"));
-            let told: Told<()> = Told::Now(
-                (),
-                Some(once::accepted(StatusCode::CREATED, location, &Data { data })),
-            );
-            return once::respond(told, |()| Problem::unavailable());
+        let found = looked.await?;
+        let (run, waits) = found.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
+        if run.state.is_terminal() || tokio::time::Instant::now() >= deadline {
+            break (run.state, run_values::result(app, id).await?, waits);
         }
-        tokio::time::timeout_at(deadline, sequence.changed()).await.ok();
+    };
+    let data = StartedRun {
+        id: id.to_string(),
+        workflow: name.to_owned(),
+        version,
+        state: state.word().to_owned(),
+        output,
+        reason: state.reason().map(str::to_owned),
+        waiting_reason,
+    };
+    let location = Some(format!("/api/runs/{id}"));
+    let told: Told<()> = Told::Now(
+        (),
+        Some(once::accepted(StatusCode::CREATED, location, &Data { data })),
+    );
+    once::respond(told, |()| Problem::unavailable())
+}
+
+/// A result that is at hand; `None` when it has to be read.
+fn inline(result: Option<&Payload>) -> Option<Option<Value>> {
+    match result {
+        None => Some(None),
+        Some(payload) => payload.inline()?.read().ok().map(Some),
     }
 }
 
-pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
+pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
     let Begun::Run {
         id,
         version,
         state,
-        waits,
+        result,
+        waits: waiting_reason,
     } = begun
     else {
         return None;
@@ -205,9 +234,12 @@ pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
         workflow: name.to_owned(),
         version: *version,
         state: state.word().to_owned(),
-        output: None,
+        output: result
+            .as_ref()
+            .filter(|_| waits)
+            .and_then(|result| result.inline()?.read().ok()),
         reason: state.reason().map(str::to_owned),
-        waiting_reason: waits.clone(),
+        waiting_reason: waiting_reason.clone(),
     };
     let location = Some(format!("/api/runs/{id}"));
     Some(once::accepted(StatusCode::CREATED, location, &Data { data }))
@@ -239,6 +271,7 @@ fn read(slug: &str, body: &[u8]) -> Result<Wish, Problem> {
     let definition = JobName::new(slug).map_err(|_| refused(slug, &Begun::NotFound))?;
     Ok(Wish {
         run: NewRun {
+            id: RunId::fresh(),
             definition,
             version: version.and_then(|version| u32::try_from(version).ok()),
             input: Arc::new(fields.remove("input").unwrap_or(Value::Null)),

@@ -63,7 +63,10 @@ pub fn pass(tx: &mut Tx<'_>, gate: &Gate) -> Result<Option<Run>, Abort> {
         Verdict::Waits => wait(tx, gate, &place, count)?,
         Verdict::Replaces(wanted) => {
             replace(tx, gate, &place, &above, wanted)?;
-            wait(tx, gate, &place, count)?
+            let waits = wait(tx, gate, &place, count)?;
+            // One that waited under a smaller limit may have been in the way of others.
+            advance(tx, &waits)?;
+            runs::by_id(tx, waits.id)?.unwrap_or(waits)
         }
         Verdict::Skipped => {
             let holders = shown_holders(tx, job, &place.key)?;

@@ -1,6 +1,7 @@
 //! A document, compiled: places instead of names, programs instead of texts.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::key_limit::{self, KeyPlace};
 use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
 use super::template::{Template, as_text};
 use crate::domain::workflow::run::StepPhase;
+use crate::expr::schema::{Issue, Schema};
 use crate::expr::{Fault, Profile, Program, Scope};
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -36,6 +38,8 @@ pub struct Graph {
     top_level: u32,
     share: Option<Program>,
     limit_key: Option<Program>,
+    /// Made when the first run begins.
+    input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
 }
 
 /// A compiled step.
@@ -220,6 +224,7 @@ impl Graph {
             top_level,
             share,
             limit_key,
+            input_schema: OnceLock::new(),
             document,
         })
     }
@@ -275,6 +280,17 @@ impl Graph {
             }
         };
         Ok(Some(key_limit::place(doc, key)))
+    }
+
+    /// What is wrong with an input, by the schema of the definition.
+    pub fn input_issues(&self, input: &Value) -> Vec<Issue> {
+        let Some(schema) = &self.document.input_schema else {
+            return Vec::new();
+        };
+        match self.input_schema.get_or_init(|| Schema::compile(schema)) {
+            Ok(schema) => schema.check(input),
+            Err(issues) => issues.clone(),
+        }
     }
 
     /// Steps outside of scatters: a run has ended when so many have.
