@@ -7,13 +7,11 @@ use serde_json::Value;
 
 use super::document::{Document, EdgeDoc, EdgeKind, OnError, StepDoc};
 use super::key::NodeId;
-use super::key_limit::{self, KeyPlace};
 use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
-use super::template::{Template, as_text};
+use super::template::Template;
 use crate::domain::workflow::run::StepPhase;
 use crate::expr::schema::{Issue, Schema};
-use crate::expr::{Fault, Profile, Program, Scope};
-use crate::words::limits;
+use crate::expr::{Fault, Profile, Program};
 use crate::words::names::StepRef;
 
 /// What every expression of a graph may read.
@@ -36,10 +34,10 @@ pub struct Graph {
     by_name: BTreeMap<StepRef, NodeId>,
     roots: Vec<NodeId>,
     top_level: u32,
-    share: Option<Program>,
-    limit_key: Option<Program>,
+    pub(super) share: Option<Program>,
+    pub(super) limit_key: Option<Program>,
     /// Made when the first run begins.
-    input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
+    pub(super) input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
 }
 
 /// A compiled step.
@@ -252,45 +250,6 @@ impl Graph {
     /// The steps with which a run begins.
     pub fn roots(&self) -> &[NodeId] {
         &self.roots
-    }
-
-    /// To which share of its tier a run with this input belongs; the empty one unless the definition says otherwise.
-    pub fn share_of(&self, input: &Value) -> Result<String, Fault> {
-        let Some(program) = &self.share else {
-            return Ok(String::new());
-        };
-        let mut scope = Scope::new();
-        scope.set("input", input);
-        let text = as_text(&program.evaluate(&scope)?);
-        Ok(text.chars().take(limits::FAIRNESS_KEY_CHARS_MAX).collect())
-    }
-
-    /// The place that a run with this input needs, if the definition limits its runs; or why its key has no value.
-    pub fn key_place_of(&self, input: &Value) -> Result<Option<KeyPlace>, String> {
-        let Some(doc) = &self.document.concurrency else {
-            return Ok(None);
-        };
-        let key = match &self.limit_key {
-            None => String::new(),
-            Some(program) => {
-                let mut scope = Scope::new();
-                scope.set("input", input);
-                let value = program.evaluate(&scope).map_err(|fault| fault.message)?;
-                key_limit::text_of(&value)?
-            }
-        };
-        Ok(Some(key_limit::place(doc, key)))
-    }
-
-    /// What is wrong with an input, by the schema of the definition.
-    pub fn input_issues(&self, input: &Value) -> Vec<Issue> {
-        let Some(schema) = &self.document.input_schema else {
-            return Vec::new();
-        };
-        match self.input_schema.get_or_init(|| Schema::compile(schema)) {
-            Ok(schema) => schema.check(input),
-            Err(issues) => issues.clone(),
-        }
     }
 
     /// Steps outside of scatters: a run has ended when so many have.
