@@ -23,6 +23,7 @@ mod export;
 mod faults;
 mod graphs;
 mod graphs_crash;
+mod graphs_waits;
 mod many;
 mod matrix;
 mod observed;

@@ -21,6 +21,7 @@ mod graph_cost_tests;
 mod graph_stage;
 mod graph_tests;
 mod history_tests;
+mod key_limit_tests;
 mod late_tests;
 mod lease_tests;
 mod many_tests;

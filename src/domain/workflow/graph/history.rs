@@ -99,6 +99,19 @@ pub struct Compaction {
 }
 
 impl HistoryCounts {
+    /// One more line, counted.
+    pub fn line(&mut self, step: Option<&StepRef>, class: Retention, what: &str, detail: &str) -> Transition {
+        let line = Transition {
+            seq: self.appended + 1,
+            class,
+            step: step.cloned(),
+            what: what.to_owned(),
+            detail: detail.to_owned(),
+        };
+        self.append(&line);
+        line
+    }
+
     /// The number of the line that is appended now.
     pub fn append(&mut self, line: &Transition) {
         let bytes = line.bytes();
