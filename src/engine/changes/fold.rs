@@ -142,6 +142,7 @@ pub struct Wish {
 }
 
 /// The first tick of a run.
+#[expect(clippy::needless_pass_by_value, reason = "a wish is for one run")]
 pub fn begin(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
@@ -200,6 +201,7 @@ impl<R: Rows> View for TakenOver<'_, R> {
 }
 
 /// The first tick of a run that tries another one again, from a step on or from what failed.
+#[expect(clippy::needless_pass_by_value, reason = "a wish is for one run")]
 pub fn begin_again(
     rows: &mut impl Rows,
     desk: &Desk<'_>,

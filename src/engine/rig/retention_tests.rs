@@ -137,7 +137,7 @@ fn a_workflow_keeps_what_it_says_itself_and_never_less_than_what_lives() {
             let each = runs.iter().map(|run| stored_runs::by_id(tx, *run));
             each.collect::<Result<Vec<_>, _>>()
         });
-        found.into_iter().filter(Option::is_some).count()
+        found.into_iter().flatten().count()
     };
     let (_limits, watched) = watch::channel(keep(KeepLogs::NO_LIMIT));
     let mut retention = Retention::new(rig.engine.clone(), watched);

@@ -142,14 +142,9 @@ pub fn text_of(value: &Value) -> Result<String, String> {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         Value::Bool(yes) => yes.to_string(),
-        Value::Null | Value::Array(_) | Value::Object(_) => {
-            let what = match value {
-                Value::Null => "null",
-                Value::Array(_) => "a list",
-                _ => "an object",
-            };
-            return Err(format!("it is {what}, and must be a text, a number or a bool"));
-        }
+        Value::Null => return Err(no_text("null")),
+        Value::Array(_) => return Err(no_text("a list")),
+        Value::Object(_) => return Err(no_text("an object")),
     };
     if text.len() > limits::KEY_TEXT_BYTES_MAX {
         return Err(format!(
@@ -162,6 +157,10 @@ pub fn text_of(value: &Value) -> Result<String, String> {
         return Err("it has a zero byte".to_owned());
     }
     Ok(text)
+}
+
+fn no_text(what: &str) -> String {
+    format!("it is {what}, and must be a text, a number or a bool")
 }
 
 /// The place that a run of this definition takes when nobody is in its way.
