@@ -5,7 +5,7 @@
 //! for with it, is one commit.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -19,10 +19,9 @@ use super::core::Engine;
 use super::mailbox::Letter;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::graph::build::Graph;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
-use crate::domain::workflow::graph::tick::{AttemptEnd, Changes, Fact, StepError, Taken};
+use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::store::graph_rows::TaskClaim;
 use crate::store::{Abort, ChangeError, ReadTx, StoreError, Tx, graphs};
 use crate::words::ids::RunId;
@@ -117,13 +116,24 @@ struct Waiter {
     reply: oneshot::Sender<Vec<ClaimedTask>>,
 }
 
-/// Workers that wait for a task at this daemon. Clones share them.
+/// Workers that wait for a task at this daemon, and what their tokens are signed with. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingWorkers {
     inner: Arc<Mutex<(u64, Vec<Waiter>)>>,
+    /// Read once: it never changes.
+    key: Arc<OnceLock<[u64; 2]>>,
 }
 
 impl WaitingWorkers {
+    /// What tokens are signed with, if a task was ever claimed.
+    fn key(&self, tx: &mut ReadTx) -> Result<Option<[u64; 2]>, StoreError> {
+        if let Some(key) = self.key.get() {
+            return Ok(Some(*key));
+        }
+        let key = tasks::known_key(tx)?;
+        Ok(key.map(|key| *self.key.get_or_init(|| key)))
+    }
+
     /// True when nobody waits.
     pub fn is_empty(&self) -> bool {
         self.inner
@@ -173,17 +183,6 @@ impl WaitingWorkers {
     }
 }
 
-/// The queues in which a tick puts tasks.
-pub fn queues_of(graph: &Graph, changes: &Changes) -> BTreeSet<String> {
-    let mut queues = BTreeSet::new();
-    for (_, node) in &changes.dispatch {
-        if let StepKind::Task(task) = &graph.node(*node).doc.kind {
-            queues.insert(task.queue.clone());
-        }
-    }
-    queues
-}
-
 /// Workers that wait, and the change that makes their tasks ready.
 #[derive(Debug)]
 pub struct Meeting {
@@ -208,9 +207,9 @@ impl Meeting {
     }
 
     /// The change is written: each gets its tasks. Who got none waits on; who has gone meanwhile gives them back.
-    pub fn hand_over(self, engine: &Engine, met: Vec<Vec<ClaimedTask>>) {
+    pub fn hand_over(self, engine: &Engine, met: Met) {
         let mut left = Vec::new();
-        for (waiter, tasks) in self.waiters.into_iter().zip(met) {
+        for (waiter, tasks) in self.waiters.into_iter().zip(met.claimed) {
             if tasks.is_empty() {
                 left.push(waiter);
             } else if let Err(tasks) = waiter.reply.send(tasks) {
@@ -218,12 +217,30 @@ impl Meeting {
             }
         }
         engine.waiting_workers.put_back(left.into_iter());
+        // Whoever looked at a queue while the change was under way may have seen it empty.
+        if met.left {
+            engine.mailboxes.tasks.notify_waiters();
+        }
     }
 }
 
-/// Claims for those who wait, inside the change that makes their tasks ready.
-pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass]) -> Result<Vec<Vec<ClaimedTask>>, Abort> {
-    passes.iter().map(|pass| tasks::claim(tx, pass)).collect()
+/// What was claimed for those who wait.
+#[derive(Debug)]
+pub struct Met {
+    claimed: Vec<Vec<ClaimedTask>>,
+    /// There is more than they took.
+    left: bool,
+}
+
+/// Claims for those who wait, inside the change that makes tasks ready in `queues`.
+pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass], queues: &BTreeSet<String>) -> Result<Met, Abort> {
+    let claimed = passes.iter().map(|pass| tasks::claim(tx, pass));
+    let claimed = claimed.collect::<Result<Vec<_>, _>>()?;
+    let mut left = false;
+    for queue in queues {
+        left = left || tasks::is_waiting(tx, queue)?;
+    }
+    Ok(Met { claimed, left })
 }
 
 /// Nobody took them: they go back where they stood.
@@ -325,18 +342,17 @@ async fn offers(engine: &Engine, tasks: Vec<ClaimedTask>) -> Result<Vec<Offer>, 
         engine: engine.clone(),
         tasks,
     };
-    let key = engine.read(tasks::known_key).await?;
-    let key = match key {
-        Some(key) => key,
-        None => {
-            engine
-                .store
-                .change("task key", |tx| Ok(tasks::signing_key(tx)?))
-                .await?
-        }
-    };
     let (for_read, tasks) = (engine.clone(), unclaimed.tasks.clone());
     let offers = engine.read(move |tx| {
+        // It was written with the first claim.
+        let key = for_read
+            .waiting_workers
+            .key(tx)?
+            .ok_or_else(|| StoreError::Unreadable {
+                table: "meta",
+                key: "task_key_0".to_owned(),
+                cause: "it is missing".to_owned(),
+            })?;
         let each = tasks.iter().map(|task| offer(tx, &for_read, key, task));
         each.collect::<Result<Vec<_>, _>>()
     });
@@ -391,7 +407,8 @@ async fn genuine(engine: &Engine, text: &str) -> Result<Option<Token>, StoreErro
     let Some(token) = Token::read(text) else {
         return Ok(None);
     };
-    let key = engine.read(tasks::known_key).await?;
+    let workers = engine.waiting_workers.clone();
+    let key = engine.read(move |tx| workers.key(tx)).await?;
     Ok(Some(token).filter(|token| token.is_genuine(key)))
 }
 
@@ -426,8 +443,9 @@ pub async fn say(
         .map(|(text, end)| (Token::read(&text), end))
         .collect();
     let tokens: Vec<Option<Token>> = read.iter().map(|(token, _)| token.clone()).collect();
+    let workers = engine.waiting_workers.clone();
     let found = engine.read(move |tx| {
-        let key = tasks::known_key(tx)?;
+        let key = workers.key(tx)?;
         let each = tokens.iter().map(|token| match token {
             Some(token) if token.is_genuine(key) => {
                 tasks::standing(tx, &token.holder, token.number).map(Some)

@@ -1,24 +1,25 @@
 //! The coordinator: the only writer of what a run of a graph is. It takes everything that happened to a run at once, computes
 //! the tick on a thread that may block, and hands the writer one change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Posted};
-use super::changes::graph::{self, Applied, Moved};
+use super::changes::graph::{self, Applied, Moved, Ready};
 use super::changes::maintain::Rules;
 use super::changes::tasks::{self, ClaimedTask, TaskPass};
 use super::core::Engine;
-use super::mailbox::Letter;
+use super::mailbox::{Ended, Letter};
 use super::runner::{self, Quick};
+use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::tick::{Fact, Taken};
 use crate::store::tables::{FACTS, TIMERS};
-use crate::store::{ReadTx, Rows, StoreError};
+use crate::store::{ReadTx, Rows, StoreError, graphs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
-use crate::words::names::{SlotPoolName, StepRef};
+use crate::words::names::StepRef;
 use crate::words::time::Millis;
 use crate::worker::command::Stop;
 
@@ -349,34 +350,24 @@ fn rules_of(engine: &Engine) -> Rules {
     engine.rules()
 }
 
-/// What some ticks mean for others than their runs.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is told to somebody else")]
-struct Echo {
-    wants_process: bool,
-    slot_pool: Option<SlotPoolName>,
-    other_runs: bool,
-    frees_slots: bool,
-    tasks: bool,
-    queues: BTreeSet<String>,
+/// True when something that waits for slots or for a process may go on: what has ended had them.
+fn frees(moved: &Moved) -> bool {
+    moved.claims.iter().any(|claim| {
+        let key = Key::of_name(&moved.graph, &claim.holder.step);
+        let doc = key.map(|key| &moved.graph.node(key.node).doc);
+        doc.is_none_or(|doc| doc.slots.is_some() || doc.kind.command().is_some())
+    })
 }
 
-impl Echo {
-    fn add(&mut self, moved: &Moved) {
-        let changes = &moved.changes;
-        for (_, node) in &changes.dispatch {
-            let doc = &moved.graph.node(*node).doc;
-            self.wants_process |= doc.kind.command().is_some();
-            if self.slot_pool.is_none() {
-                self.slot_pool = doc.slots.as_ref().map(|slots| slots.slot_pool.clone());
-            }
-        }
-        self.queues.extend(bridge::queues_of(&moved.graph, changes));
-        self.other_runs |=
-            changes.run.state.is_terminal() || !changes.orphans.is_empty() || !changes.children.is_empty();
-        self.frees_slots |= !moved.claims.is_empty();
-        self.tasks |= !changes.dispatch.is_empty();
-    }
+/// The end of a run that somebody waits for.
+fn end_of(engine: &Engine, moved: &Moved) -> Option<Ended> {
+    let run = &moved.changes.run;
+    let awaited = run.state.is_terminal() && engine.mailboxes.ends.is_awaited(run.id);
+    let result = moved.values.iter().find(|(name, _)| *name == ValueName::Result);
+    awaited.then(|| Ended {
+        run: run.clone(),
+        result: result.map(|(_, payload)| payload.clone()),
+    })
 }
 
 /// Writes ticks, and claims in the same commit what they make possible; false for a run that has moved.
@@ -387,18 +378,23 @@ async fn write(
 ) -> Result<(Vec<bool>, Vec<ClaimedTask>), String> {
     let point = engine.store.faults().check("tick.before");
     point.map_err(|error| error.to_string())?;
-    let mut echo = Echo::default();
+    let mut ready = Ready::default();
     for moved in &all {
-        echo.add(moved);
+        ready.add(&moved.graph, &moved.changes, &moved.children);
     }
-    let (mut shims, quick) = if echo.wants_process {
-        Quick::prepare(engine, echo.slot_pool.clone())
+    let frees = all.iter().any(frees);
+    let ended: Vec<Option<Ended>> = all.iter().map(|moved| end_of(engine, moved)).collect();
+    let timed = all
+        .iter()
+        .any(|moved| graph::is_timed(&moved.changes, &moved.children));
+    let (mut shims, quick) = if ready.processes {
+        Quick::prepare(engine, ready.slot_pool.clone())
     } else {
         Quick::nothing(engine)
     };
-    let meeting = bridge::Meeting::of(engine, &echo.queues);
+    let meeting = bridge::Meeting::of(engine, &ready.queues);
     let book = engine.book();
-    let waiting = meeting.passes();
+    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
@@ -414,33 +410,37 @@ async fn write(
             Some(pass) => tasks::claim(tx, pass)?,
             None => Vec::new(),
         };
-        let met = bridge::meet(tx, &waiting)?;
-        Ok((applied, passed, claimed, met))
+        let met = bridge::meet(tx, &waiting, &queues)?;
+        // A parent hears of an end, an entry has run out: somebody has to fold that.
+        let tells = tx.has_told(graphs::FACT);
+        Ok((applied, passed, claimed, met, tells))
     });
-    let (outcomes, passed, claimed, met) = changed.await.map_err(|error| error.to_string())?;
+    let (outcomes, passed, claimed, met, tells) = changed.await.map_err(|error| error.to_string())?;
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     meeting.hand_over(engine, met);
     let mut written = Vec::with_capacity(outcomes.len());
-    for applied in outcomes {
+    for (applied, ended) in outcomes.into_iter().zip(ended) {
         let Applied::Done(fences) = applied else {
             written.push(false);
             continue;
         };
         written.push(true);
+        if let Some(ended) = ended {
+            engine.mailboxes.ends.ended(ended);
+        }
         for fence in fences {
             let stop = Stop::Requested("its run does not want it any more".to_owned());
             engine.live.stop(fence, &stop);
         }
     }
-    if echo.tasks || echo.frees_slots {
+    if frees {
         engine.wake.notify_one();
     }
-    if echo.tasks || echo.other_runs {
-        engine.mailboxes.tasks.notify_waiters();
+    engine.rouse(&ready);
+    if timed || tells {
+        engine.mailboxes.look();
     }
-    // A timer may be nearer now than the one that is waited for, and other runs may have something to fold.
-    engine.mailboxes.look();
     tracing::trace!(runs = written.len(), "moved");
     Ok((written, claimed))
 }

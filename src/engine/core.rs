@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::book::{Book, BookShelf};
 use super::bridge::WaitingWorkers;
 use super::changes::drift::Drift;
+use super::changes::graph::Ready;
 use super::changes::maintain::Rules;
 use super::changes::tasks::Turns;
 use super::disk::DiskWatch;
@@ -177,6 +178,16 @@ impl Engine {
         match reading.await {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Wakes whoever executes what a commit has made ready; remote workers are met by the commit itself.
+    pub fn rouse(&self, ready: &Ready) {
+        if ready.processes {
+            self.wake.notify_one();
+        }
+        if ready.requests {
+            self.mailboxes.requests.notify_waiters();
         }
     }
 

@@ -7,25 +7,28 @@ use serde_json::Value;
 use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
-use super::changes::graph;
+use super::changes::graph::{self, Ready};
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::runner::{self, Quick};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
-use crate::expr::schema::{Issue, Schema};
+use crate::expr::schema::Issue;
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, ReadTx, StoreError, runs};
+use crate::store::{ChangeError, ReadTx, StoreError, graphs, runs};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
 pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
     /// The definition.
     pub definition: JobName,
     /// Its version; the newest unless given.
@@ -51,6 +54,8 @@ pub enum Begun {
         version: u32,
         /// Where it stands now.
         state: RunState,
+        /// What it has made, if it has ended already.
+        result: Option<Payload>,
     },
     /// There is no such definition, or no such version of it.
     NotFound,
@@ -92,6 +97,7 @@ pub async fn rerun(
         let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
         let header = run.graph.as_deref().cloned().unwrap_or_default();
         let wish = NewRun {
+            id: RunId::fresh(),
             definition: run.definition,
             version: None,
             input: input.unwrap_or_default(),
@@ -184,17 +190,22 @@ where
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),
     };
-    let wants_process = !prepared.changes.dispatch.is_empty();
-    let (mut shims, quick) = if wants_process {
+    let ready = Ready::of(&prepared.graph, &prepared.changes, &prepared.children);
+    let (mut shims, quick) = if ready.processes {
         Quick::prepare(engine, None)
     } else {
         Quick::nothing(engine)
     };
-    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
-    let meeting = bridge::Meeting::of(engine, &queues);
-    let waiting = meeting.passes();
+    let timed = graph::is_timed(&prepared.changes, &prepared.children);
+    let meeting = bridge::Meeting::of(engine, &ready.queues);
+    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
     let book = engine.book();
+    let result = prepared
+        .values
+        .iter()
+        .find(|(name, _)| *name == ValueName::Result);
     let begun = Begun::Run {
+        result: result.map(|(_, payload)| payload.clone()),
         id: prepared.changes.run.id,
         version: prepared.changes.run.version,
         state: prepared.changes.run.state.clone(),
@@ -208,18 +219,17 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = bridge::meet(tx, &waiting)?;
-        Ok((told, passed, met))
+        let met = bridge::meet(tx, &waiting, &queues)?;
+        Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
-    let (told, passed, met) = changed.await?;
+    let (told, passed, met, tells) = changed.await?;
     meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
-    engine.mailboxes.look();
-    if wants_process {
-        engine.wake.notify_one();
-        engine.mailboxes.tasks.notify_waiters();
+    if timed || tells {
+        engine.mailboxes.look();
     }
+    engine.rouse(&ready);
     Ok(told)
 }
 
@@ -238,14 +248,9 @@ fn prepare(
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    if let Some(schema) = &graph.document.input_schema {
-        let issues = match Schema::compile(schema) {
-            Ok(schema) => schema.check(&wish.input),
-            Err(issues) => issues,
-        };
-        if !issues.is_empty() {
-            return Ok(Err(Begun::BadInput(issues)));
-        }
+    let issues = graph.input_issues(&wish.input);
+    if !issues.is_empty() {
+        return Ok(Err(Begun::BadInput(issues)));
     }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
@@ -270,7 +275,7 @@ fn prepare(
         ..GraphHeader::default()
     };
     let wish = Wish {
-        id: RunId::fresh(),
+        id: wish.id,
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),
