@@ -36,4 +36,5 @@ pub mod signal;
 pub mod start;
 pub mod task_marks;
 pub mod tasks;
+pub mod try_again;
 pub mod workflows;
