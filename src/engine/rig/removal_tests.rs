@@ -129,7 +129,7 @@ fn pinned_runs_and_their_logs_stay_and_hide_none_behind_them() {
         all.push(run);
     }
     // More than a slice of them, and the oldest: a search that gives up at the first slice would never pass them.
-    for run in all[..120].to_vec() {
+    for run in all[..120].iter().copied() {
         let pinned = rig.change(move |tx| pin::pin(tx, run, Some(("me", "audit"))));
         assert!(matches!(pinned, Pinned::Now(_)));
     }
