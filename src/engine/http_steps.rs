@@ -176,7 +176,7 @@ impl Errand {
                 Ok(output) => AttemptEnd::Succeeded(Some(Arc::new(output))),
                 Err(error) => AttemptEnd::Failed(StepError::new("http.broken", error.to_string())),
             },
-            Err(failure) if wanted.is_sensor && failure.code.starts_with("http.status_") => {
+            Err(failure) if wanted.is_sensor && is_no_answer(&failure, wanted.is_limited) => {
                 AttemptEnd::NotMet
             }
             Err(failure) => AttemptEnd::Failed(error_of(failure, wanted.is_limited)),
@@ -246,6 +246,13 @@ fn prepare(tx: &mut ReadTx, engine: &Engine, task: &ClaimedTask) -> Result<Prepa
     let mut view = fold::stored(tx, &blobs, run.id);
     let wanted = request_of(&graph, run, step, engine.now().wall, &mut view)?;
     Ok(wanted.map(|wanted| (wanted, once)))
+}
+
+/// True for what means "not yet" to a sensor: another status, or an address that does not answer now. What would be the same
+/// for ever fails it, and so does its own time limit.
+fn is_no_answer(failure: &HttpFailure, is_limited: bool) -> bool {
+    let is_own_limit = is_limited && failure.code == http::code::TIMEOUT;
+    failure.code.starts_with("http.status_") || failure.retryable && !is_own_limit
 }
 
 fn error_of(failure: HttpFailure, is_limited: bool) -> StepError {

@@ -48,7 +48,7 @@ fn w5_parallel_failures_multiply_no_attempts() {
                 }
                 assert_eq!(attempt["outcome"], "failed", "{shown}");
                 let of_step = numbers
-                    .entry(step["step"].as_str().unwrap().to_owned())
+                    .entry(step["ref"].as_str().unwrap().to_owned())
                     .or_default();
                 of_step.push(attempt["number"].as_u64().unwrap());
             }

@@ -14,7 +14,7 @@ fn project(value: &str) -> Value {
 
 fn runs_of(daemon: &Daemon, slug: &str) -> Vec<Value> {
     let found = daemon
-        .get(&format!("/api/runs?job={slug}&limit=200"))
+        .get(&format!("/api/runs?job={slug}&page_size=200"))
         .expect_status(200);
     found.json()["data"].as_array().unwrap().clone()
 }
@@ -222,9 +222,12 @@ fn what_is_said_to_ended_runs_and_unknown_steps_changes_nothing() {
 
     let open = begin(&daemon, "open", &Value::Null);
     for (path, statuses) in [
-        (format!("/api/checkpoints/{open}:nothing:approve"), &[404][..]),
+        (
+            format!("/api/checkpoints/{open}:nothing:approve"),
+            &[404, 409][..],
+        ),
         (format!("/api/checkpoints/{open}:w:approve"), &[404, 409]),
-        (format!("/api/checkpoints/{open}:ok#7:approve"), &[404]),
+        (format!("/api/checkpoints/{open}:ok%237:approve"), &[404, 409]),
         (format!("/api/checkpoints/{open}:ok:resume"), &[409, 422]),
         ("/api/checkpoints/no-run:ok:approve".to_owned(), &[400, 404]),
         (format!("/api/checkpoints/{open}:approve"), &[400, 404]),

@@ -174,11 +174,8 @@ fn a_daemon_that_dies_during_a_request_sends_it_again_as_the_same_attempt() {
         "{lost}"
     );
     let history = daemon.get(&format!("/api/runs/{run}/history")).json();
-    let said = history["data"].as_array().unwrap().iter().any(|line| {
-        line["step"] == "s"
-            && line["detail"]
-                .as_str()
-                .is_some_and(|detail| detail.contains("daemon"))
-    });
+    let lines = history["data"].as_array().unwrap().iter();
+    let mut lines = lines.flat_map(|row| row["items"].as_array().unwrap());
+    let said = lines.any(|line| line["step"] == "s" && line["what"] == "lost");
     assert!(said, "{history:#}");
 }

@@ -12,10 +12,12 @@ use serde_json::{Value, json};
 use super::graphs::{publish, show};
 use super::support::{Builder, Client, Daemon, Place, Response, wait_until};
 
-/// So many times the daemon is killed.
-const KILLS: usize = 12;
-/// So many runs are begun at most.
-const STARTS: usize = 48;
+/// So many times the daemon is killed in a row: what five deaths have met is given up.
+const KILLS: usize = 4;
+/// So many rows of kills there are. Before the next one all runs end that have met this one.
+const ROUNDS: usize = 3;
+/// So many runs begin between two kills at most.
+const STARTS: usize = 4;
 
 /// Numbers from a seed.
 pub(crate) struct Dice(u64);
@@ -196,8 +198,8 @@ fn write_programs(dice: &mut Dice, daemon: &Daemon, place: &Place) -> Vec<Progra
 struct Load {
     /// Where the daemon is now.
     address: Mutex<Client>,
-    /// The daemon is killed no more.
-    calm: AtomicBool,
+    /// So many runs may have begun by now.
+    allowed: AtomicUsize,
     /// Everything has ended.
     over: AtomicBool,
     /// Requests of which nobody knows what became of them.
@@ -242,13 +244,12 @@ impl Load {
     fn start(&self) {
         loop {
             let number = self.next.fetch_add(1, Ordering::SeqCst);
-            let Some(slug) = self
-                .plan
-                .get(number)
-                .filter(|_| !self.calm.load(Ordering::SeqCst))
-            else {
+            let Some(slug) = self.plan.get(number) else {
                 return;
             };
+            while number >= self.allowed.load(Ordering::SeqCst) {
+                a_moment(5);
+            }
             let (path, key) = (format!("/api/workflows/{slug}/runs"), format!("start-{number}"));
             let mut answers = BTreeSet::new();
             let mut left = 1 + usize::from(number % 3 == 0);
@@ -336,7 +337,29 @@ fn marks(place: &Place) -> BTreeSet<String> {
     names.collect()
 }
 
-/// What happened while the daemon was killed again and again.
+/// Waits until every run that may have begun has ended.
+fn settle(daemon: &Daemon, load: &Load) {
+    let allowed = load.allowed.load(Ordering::SeqCst);
+    let last = || {
+        let runs = locked(&load.begun).clone();
+        let ended = |run: &String| show(daemon, run)["ended_at"].is_string();
+        (runs.len() >= allowed && runs.values().all(ended)).then_some(())
+    };
+    if wait_until(Duration::from_secs(30), last).is_none() {
+        load.over.store(true, Ordering::SeqCst);
+        load.allowed.store(usize::MAX, Ordering::SeqCst);
+        let runs = locked(&load.begun).clone();
+        let open: Vec<Value> = { runs.values().map(|run| show(daemon, run)) }
+            .filter(|run| !run["ended_at"].is_string())
+            .collect();
+        panic!(
+            "{} of {allowed} have begun, and these do not end: {open:#?}",
+            runs.len()
+        );
+    }
+}
+
+/// Kills the daemon again and again while people and workers do what they do.
 fn under_kills(dice: &mut Dice, mut daemon: Daemon, load: &Load) -> Daemon {
     std::thread::scope(|all| {
         for _ in 0..2 {
@@ -346,29 +369,18 @@ fn under_kills(dice: &mut Dice, mut daemon: Daemon, load: &Load) -> Daemon {
         for name in ["one", "other"] {
             all.spawn(move || load.work(name));
         }
-        for _ in 0..KILLS {
-            let ms = dice.below(250) as u64;
-            a_moment(ms);
-            daemon.kill9();
-            daemon = Builder::at(daemon.place()).start();
-            *locked(&load.address) = daemon.client();
+        for _ in 0..ROUNDS {
+            for _ in 0..KILLS {
+                load.allowed.fetch_add(STARTS, Ordering::SeqCst);
+                let ms = dice.below(250) as u64;
+                a_moment(ms);
+                daemon.kill9();
+                daemon = Builder::at(daemon.place()).start();
+                *locked(&load.address) = daemon.client();
+            }
+            settle(&daemon, load);
         }
-        load.calm.store(true, Ordering::SeqCst);
-        let last = || {
-            let begun = load.next.load(Ordering::SeqCst).min(STARTS);
-            let runs = locked(&load.begun).clone();
-            let ended = |run: &String| show(&daemon, run)["ended_at"].is_string();
-            (runs.len() + 2 >= begun && runs.values().all(ended)).then_some(())
-        };
-        let found = wait_until(Duration::from_secs(40), last);
         load.over.store(true, Ordering::SeqCst);
-        if found.is_none() {
-            let runs = locked(&load.begun).clone();
-            let open: Vec<Value> = { runs.values().map(|run| show(&daemon, run)) }
-                .filter(|run| !run["ended_at"].is_string())
-                .collect();
-            panic!("these do not end: {open:#?}");
-        }
     });
     daemon
 }
@@ -382,10 +394,11 @@ fn counters_balance_however_often_the_daemon_is_killed() {
     }
     let daemon = Builder::at(&place).start();
     let programs = write_programs(&mut dice, &daemon, &place);
-    let plan: Vec<usize> = (0..STARTS).map(|_| dice.below(programs.len())).collect();
+    let count = ROUNDS * KILLS * STARTS;
+    let plan: Vec<usize> = (0..count).map(|_| dice.below(programs.len())).collect();
     let load = Load {
         address: Mutex::new(daemon.client()),
-        calm: AtomicBool::new(false),
+        allowed: AtomicUsize::new(0),
         over: AtomicBool::new(false),
         broken: AtomicUsize::new(0),
         next: AtomicUsize::new(0),
@@ -396,6 +409,7 @@ fn counters_balance_however_often_the_daemon_is_killed() {
     };
     let daemon = under_kills(&mut dice, daemon, &load);
     let begun = locked(&load.begun).clone();
+    assert_eq!(begun.len(), count);
     let mut expected = 0;
     for (number, run) in &begun {
         let program = &programs[plan[*number]];

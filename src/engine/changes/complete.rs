@@ -6,6 +6,7 @@ use crate::domain::report::Tails;
 use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
+use crate::domain::workflow::graph::tick::Transition;
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::{advance, report, retry};
@@ -167,6 +168,14 @@ pub fn put_back(
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }
     let (run, step) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;
+    if lost.is_some() && run.graph.is_some() {
+        let line = Transition {
+            step: Some(step.step.clone()),
+            what: Outcome::Lost.word().to_owned(),
+            detail: why.to_owned(),
+        };
+        graphs::put_history(tx, &run, vec![line])?;
+    }
     hold_back(tx, &run, &step)?;
     Ok(Recorded::Done(Box::new(run)))
 }

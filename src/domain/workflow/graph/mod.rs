@@ -14,14 +14,17 @@ mod compute;
 pub mod diff;
 pub mod document;
 pub mod finding;
+pub mod items;
 pub mod judge;
 pub mod key;
 pub mod kinds;
 mod launched;
+pub mod memory;
 mod moves;
 mod reach;
 pub mod read;
 pub mod request;
+mod scatter;
 mod scope;
 pub mod simulate;
 pub mod span;
@@ -41,5 +44,7 @@ mod model_plan;
 mod model_tests;
 #[cfg(test)]
 mod model_trial;
+#[cfg(test)]
+mod scatter_tests;
 #[cfg(test)]
 mod tests;

@@ -65,8 +65,8 @@ pub struct Hold {
     pub reason: String,
     /// Since when.
     pub since: Millis,
-    /// Steps that have ended and whose successors were not looked at.
-    pub unfollowed: Vec<StepRef>,
+    /// How many steps have ended meanwhile whose successors were not looked at. Their own rows say which.
+    pub unfollowed: u32,
 }
 
 /// What the step of a graph carries besides its phase.
@@ -96,6 +96,10 @@ pub struct GraphStep {
     pub home: Option<Line>,
     /// What its process is ended for, when its own time is over.
     pub over: Option<String>,
+    /// How long it may wait for a start of its attempt.
+    pub queue_ms: Option<u64>,
+    /// It has ended while somebody held the run, as the so-manieth, and its successors were not looked at.
+    pub unfollowed: Option<u32>,
 }
 
 /// Where a ready step waits for somebody who executes it.
@@ -136,6 +140,8 @@ impl GraphStep {
             line: None,
             home: None,
             over: None,
+            queue_ms: None,
+            unfollowed: None,
         }
     }
 }

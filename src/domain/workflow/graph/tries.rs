@@ -261,9 +261,9 @@ impl<V: View> Moving<'_, V> {
             if matches!(
                 &inner.phase,
                 StepPhase::Waiting {
-                    on: WaitsFor::Branches(_),
+                    on: WaitsFor::Branches(branches),
                     ..
-                }
+                } if branches.open() > 0
             ) {
                 // It ends when its own branches have.
                 let mut over = inner;
