@@ -9,6 +9,7 @@ use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Posted};
 use super::changes::graph::{self, Applied, Moved};
 use super::changes::maintain::Rules;
+use super::changes::refused;
 use super::changes::tasks::{self, ClaimedTask, TaskPass};
 use super::core::Engine;
 use super::mailbox::Letter;
@@ -359,6 +360,7 @@ struct Echo {
     slot_pool: Option<SlotPoolName>,
     other_runs: bool,
     frees_slots: bool,
+    frees_places: bool,
     tasks: bool,
     queues: BTreeSet<String>,
 }
@@ -377,6 +379,7 @@ impl Echo {
         self.other_runs |=
             changes.run.state.is_terminal() || !changes.orphans.is_empty() || !changes.children.is_empty();
         self.frees_slots |= !moved.claims.is_empty();
+        self.frees_places |= !moved.folded.is_empty() || !changes.retire.is_empty();
         self.tasks |= !changes.dispatch.is_empty();
     }
 }
@@ -401,12 +404,16 @@ async fn write(
     let meeting = bridge::Meeting::of(engine, &echo.queues);
     let book = engine.book();
     let waiting = meeting.passes();
+    let (frees_places, shelf, rules) = (echo.frees_places, engine.graphs.clone(), rules_of(engine));
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
             applied.push(graph::apply(tx, &book, moved)?);
         }
         let moves = applied.iter().any(|applied| *applied != Applied::Moved);
+        if moves && frees_places {
+            refused::let_in_all(tx, &book, &shelf, rules)?;
+        }
         let passed = if moves {
             quick.claim(tx)?
         } else {
@@ -435,7 +442,7 @@ async fn write(
             engine.live.stop(fence, &stop);
         }
     }
-    if echo.tasks || echo.frees_slots {
+    if echo.tasks || echo.frees_slots || echo.frees_places {
         engine.wake.notify_one();
     }
     if echo.tasks || echo.other_runs {

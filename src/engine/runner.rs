@@ -53,6 +53,7 @@ impl Quick {
             rules,
             leave_to: engine.peers.working(),
             turns: engine.turns.clone(),
+            shelf: engine.graphs.clone(),
         };
         let book = engine.book();
         (
@@ -73,6 +74,7 @@ impl Quick {
             rules: Rules { expiry_held: true },
             leave_to: 0,
             turns: engine.turns.clone(),
+            shelf: engine.graphs.clone(),
         };
         let book = engine.book();
         (

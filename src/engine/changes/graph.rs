@@ -7,23 +7,22 @@ use std::sync::Arc;
 use crate::domain::payload::Payload;
 use crate::domain::slots::entry::{EntryEvent, EntryKind, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::definition::SlotDemand;
-use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::build::{Graph, Node};
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::graph::state::{Line, TaskPlace};
 use crate::domain::workflow::graph::tick::Changes;
+use crate::domain::workflow::graph::timers;
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::start::{self, Entered, Entering};
-use crate::engine::changes::{cancel, catch_up, maintain};
+use crate::engine::changes::{cancel, catch_up, maintain, refused};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{FACTS, LIVE_ATTEMPTS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
-use crate::words::limits;
 use crate::words::names::StepRef;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -199,13 +198,8 @@ fn dispatch(
     };
     let doc = &graph.node(key.node).doc;
     let mut next = step.clone();
-    if let Some(demand) = &doc.slots {
-        let kind = if matches!(doc.kind, StepKind::Sensor(_)) {
-            EntryKind::Poke
-        } else {
-            EntryKind::Task
-        };
-        return enqueue(tx, book, (run, step, kind), demand, rules);
+    if doc.slots.is_some() {
+        return enqueue(tx, book, (run, step), graph.node(key.node), rules);
     }
     let is_process = doc.kind.command().is_some();
     let line = if is_process && run.node.is_some() {
@@ -236,14 +230,23 @@ fn dispatch(
     Ok(next)
 }
 
-fn enqueue(
+/// Into the queue of its slot pool, or into the line before it.
+pub(super) fn enqueue(
     tx: &mut Tx<'_>,
     book: &Book,
-    (run, step, kind): (&Run, &StepState, EntryKind),
-    demand: &SlotDemand,
+    (run, step): (&Run, &StepState),
+    node: &Node,
     rules: maintain::Rules,
 ) -> Result<StepState, Abort> {
     let mut next = step.clone();
+    let Some(demand) = &node.doc.slots else {
+        return Ok(next);
+    };
+    let kind = if matches!(node.doc.kind, StepKind::Sensor(_)) {
+        EntryKind::Poke
+    } else {
+        EntryKind::Task
+    };
     let entering = Entering {
         job: run.definition.clone(),
         run: run.id,
@@ -267,11 +270,13 @@ fn enqueue(
         }
         Entered::Existing(entry) => entry,
         Entered::Refused(refusal) => {
-            let again = tx.now().wall.plus(limits::REFUSED_RETRY_MS);
             if let Some(graph) = next.graph.as_mut() {
                 graph.refused = Some(refusal.to_string());
-                graph.timer = Some(graph.timer.map_or(again, |timer| timer.min(again)));
+                if graph.line.is_none() {
+                    graph.line = Some(refused::line_of(tx, demand)?);
+                }
             }
+            timers::set(&mut next, node);
             return Ok(next);
         }
     };
@@ -281,7 +286,9 @@ fn enqueue(
     };
     if let Some(graph) = next.graph.as_mut() {
         graph.refused = None;
+        graph.line = None;
     }
+    timers::set(&mut next, node);
     Ok(next)
 }
 

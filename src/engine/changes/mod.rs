@@ -24,6 +24,7 @@ pub mod outdated;
 pub mod pause;
 pub mod publish;
 pub mod ready;
+pub mod refused;
 pub mod remember;
 pub mod renew;
 pub mod report;

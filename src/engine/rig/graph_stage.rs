@@ -68,6 +68,7 @@ impl Daemon {
             rules: plain(),
             leave_to: 0,
             turns: self.engine.turns.clone(),
+            shelf: self.engine.graphs.clone(),
         }
     }
 

@@ -362,6 +362,7 @@ impl Daemon {
             rules,
             leave_to: 0,
             turns: Turns::default(),
+            shelf: crate::engine::graphs::GraphShelf::default(),
         };
         let book = self.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass))

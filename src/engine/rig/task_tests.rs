@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use super::graph_stage::done;
 use super::jobs::{JobPlan, name, slot_pool_of};
-use super::stage::{Rig, by_hand};
+use super::stage::{Rig, TENANT, by_hand};
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::graph::document::Document;
@@ -13,7 +14,8 @@ use crate::engine::changes::fold::{self, Desk, Posted};
 use crate::engine::changes::graph::{self, Applied};
 use crate::engine::changes::maintain::Rules;
 use crate::engine::changes::start::Started;
-use crate::store::{entries, runs};
+use crate::store::tables::TIMERS;
+use crate::store::{Rows, entries, runs};
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 
@@ -85,16 +87,48 @@ fn unseen_task_entries_count() {
     assert!(matches!(refused.phase, StepPhase::Ready { .. }), "{refused:?}");
     let told = refused.graph.and_then(|graph| graph.refused);
     assert_eq!(told.as_deref(), Some("pool queue is full"));
+    // Nobody asks again: the only timer is its own limit.
+    let timers = rig.read(|tx| tx.scan(&TIMERS, &(TENANT,), None, usize::MAX));
+    assert_eq!(timers.len(), 1);
+    assert_eq!(timers[0].0.1, rig.wall().plus(1_000));
+    assert!(!rig.look().work);
     tick(&rig, first, Vec::new());
     assert!(matches!(step(&rig, first).phase, StepPhase::Failed { .. }));
     assert_eq!(unseen(&rig), 0);
-    let due = Fact::Due {
-        step: StepRef::new("t").unwrap(),
-    };
-    tick(&rig, second, vec![due]);
+    // What has told of the room lets it in.
+    assert!(rig.look().work);
+    rig.pass_with(0, Rules::plain());
     let admitted = step(&rig, second);
     assert!(matches!(admitted.phase, StepPhase::Queued { .. }), "{admitted:?}");
     assert_eq!(admitted.attempt, 1);
+    assert_eq!(admitted.graph.and_then(|graph| graph.refused), None);
+}
+
+/// The claim that makes room in the queue lets in who stands before it, in the same change and by priority.
+#[test]
+fn a_claim_lets_in_who_was_refused() {
+    let rig = Rig::new(&[slot_pool_of("p", 1, 1)], &[]);
+    let step_of = |name: &str, priority: i32| json!({"ref": name, "type": "STEP_TYPE_COMMAND", "args": {"command": "true"}, "slots": {"pool": "p", "priority": priority}});
+    rig.publish_graph(&json!({"family_slug": "w", "steps": [step_of("a", 9), step_of("b", 0), step_of("c", 0), step_of("d", 5)]}));
+    let (run, _) = rig.begin_graph("w", json!({}), 0);
+    let words = || ["a", "b", "c", "d"].map(|step| rig.step_word(run, step));
+    assert_eq!(words(), ["queued", "ready", "ready", "ready"]);
+    let mut order = Vec::new();
+    let before = rig.commits();
+    let mut claimed = rig.pass_with(1, Rules::plain()).claimed;
+    while let Some(one) = claimed.pop() {
+        order.push(one.step.to_string());
+        // There is always somebody in the queue while anybody is left.
+        let waits = words().iter().filter(|word| **word == "queued").count();
+        assert_eq!(waits, usize::from(order.len() < 4), "{:?}", words());
+        rig.fold_graph(run, &rig.posted(&[(one, done(json!(1)))]), 0);
+        claimed = rig.pass_with(1, Rules::plain()).claimed;
+    }
+    assert_eq!(order, ["a", "d", "b", "c"]);
+    assert_eq!(rig.run_word(run), "succeeded");
+    // The begin, and for each a claim and an end; the last pass finds nothing.
+    assert_eq!(rig.commits() - before, 9);
+    rig.assert_clean();
 }
 
 /// Also when the coordinator ends the step itself between the close and its sight of it.

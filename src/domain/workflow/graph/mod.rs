@@ -31,7 +31,7 @@ pub mod span;
 pub mod state;
 pub mod template;
 pub mod tick;
-mod timers;
+pub mod timers;
 mod tries;
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub struct GraphStep {
     pub pokes: u32,
     /// From SIGTERM to SIGKILL of its process.
     pub kill_timeout_ms: u64,
-    /// In which line it stands while it is ready; in none when its slot pool has refused it.
+    /// In which line it stands while it is ready; when its slot pool has refused it, in the line before that.
     pub line: Option<Line>,
     /// The line to which it goes back when its claim is given back.
     pub home: Option<Line>,
