@@ -8,12 +8,11 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
-use super::bridge::WaitingWorkers;
 use super::changes::drift::Drift;
 use super::changes::tasks::Turns;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
-use super::mailbox::Mailboxes;
+use super::mailbox::{Mailboxes, WaitingWorkers};
 use super::metrics::Metrics;
 use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph;
@@ -13,6 +12,7 @@ use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
+use super::moving;
 use super::runner::{self, Quick};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
@@ -184,12 +184,12 @@ where
     };
     let wants_process = !prepared.changes.dispatch.is_empty();
     let (mut shims, quick) = if wants_process {
-        Quick::prepare(engine, None)
+        Quick::prepare(engine, None, 1)
     } else {
         Quick::nothing(engine)
     };
-    let queues = bridge::queues_of(&prepared.graph, &prepared.changes);
-    let meeting = bridge::Meeting::of(engine, &queues);
+    let queues = moving::queues_of(&prepared.graph, &prepared.changes);
+    let meeting = moving::Meeting::of(engine, &queues);
     let waiting = meeting.passes();
     let book = engine.book();
     let begun = Begun::Run {
@@ -206,7 +206,7 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = bridge::meet(tx, &waiting)?;
+        let met = moving::meet(tx, &waiting)?;
         Ok((told, passed, met))
     });
     let (told, passed, met) = changed.await?;

@@ -95,6 +95,12 @@ pub const GRAPHS_KEPT_MAX: usize = 256;
 pub const RUNS_DUE_MAX: usize = 1_000;
 /// Runs above a run that a step of another has begun.
 pub const RUN_DEPTH_MAX: u8 = 8;
+/// Groups of runs that are moved at once by a daemon.
+pub const TICK_GROUPS: usize = 4;
+/// Runs of one group.
+pub const TICK_GROUP_RUNS: usize = 64;
+/// How long a run rests that could not be moved.
+pub const TICK_AGAIN_MS: u64 = 200;
 /// Branches of one scatter.
 pub const BRANCHES_MAX: usize = 100_000;
 /// Bytes of a page of items, where the items are small: it is kept in a row.

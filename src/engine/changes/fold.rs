@@ -362,7 +362,8 @@ fn payload(blobs: &Blobs, value: &Value) -> Result<Payload, StoreError> {
     })
 }
 
-fn fact_of(
+/// A stored fact, as a tick takes it.
+pub fn fact_of(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     run: RunId,

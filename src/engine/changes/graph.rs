@@ -10,7 +10,7 @@ use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::build::{Graph, Node};
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::kinds::StepKind;
-use crate::domain::workflow::graph::state::{Line, TaskPlace};
+use crate::domain::workflow::graph::lines;
 use crate::domain::workflow::graph::tick::Changes;
 use crate::domain::workflow::graph::timers;
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
@@ -26,12 +26,6 @@ use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::StepRef;
 
 const TENANT: TenantId = TenantId::DEFAULT;
-
-/// The queue of steps that this program executes itself, without a process. No queue of a definition has this name.
-pub const INTERNAL_QUEUE: &str = "!http";
-
-/// The queue of steps that need a process and no slots, and that any daemon may take.
-pub const PROCESS_QUEUE: &str = "!command";
 
 /// A claim that has ended, with the attempt that it was; a poke of a sensor that was not met is none.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,23 +159,12 @@ fn write(
         let after = if dispatched && matches!(after.phase, StepPhase::Ready { .. }) {
             dispatch(tx, book, graph, run, after, rules)?
         } else {
-            stand_aside(after)
+            lines::stand_aside(after)
         };
         graphs::put_step(tx, run, before.as_ref(), &after)?;
     }
     graphs::put_history(tx, run, changes.history.clone())?;
     Ok(())
-}
-
-/// A step that is not ready stands in no line.
-fn stand_aside(step: &StepState) -> StepState {
-    let mut step = step.clone();
-    if let Some(graph) = step.graph.as_mut()
-        && !matches!(step.phase, StepPhase::Ready { .. })
-    {
-        graph.line = None;
-    }
-    step
 }
 
 /// Puts a ready step where it will be found: into the queue of its slot pool or into a line.
@@ -197,37 +180,11 @@ fn dispatch(
         return Ok(step.clone());
     };
     let doc = &graph.node(key.node).doc;
-    let mut next = step.clone();
     if doc.slots.is_some() {
         return enqueue(tx, book, (run, step), graph.node(key.node), rules);
     }
-    let is_process = doc.kind.command().is_some();
-    let line = if is_process && run.node.is_some() {
-        // Only one daemon may take it, so nobody's turn is in question.
-        Line::Processes
-    } else {
-        let header = run.graph.as_deref().cloned().unwrap_or_default();
-        let queue = if let StepKind::Task(task) = &doc.kind {
-            task.queue.clone()
-        } else if is_process {
-            PROCESS_QUEUE.to_owned()
-        } else {
-            INTERNAL_QUEUE.to_owned()
-        };
-        // Runs that name no share of their own share with their definition.
-        let share = Some(header.fairness_key).filter(|share| !share.is_empty());
-        Line::Tasks(TaskPlace {
-            queue,
-            tier: header.tier,
-            partition: share.unwrap_or_else(|| run.definition.to_string()),
-            number: tx.next_number("next_task")?,
-        })
-    };
-    if let Some(graph) = next.graph.as_mut() {
-        graph.line = Some(line.clone());
-        graph.home = Some(line);
-    }
-    Ok(next)
+    let line = lines::line_of(run, graph.node(key.node), || tx.next_number("next_task"))?;
+    Ok(lines::stand_in(step, line))
 }
 
 /// Into the queue of its slot pool, or into the line before it.

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::graph_stage::done;
 use super::jobs::{JobPlan, name, slot_pool_of};
 use super::stage::{Rig, TENANT, by_hand};
+use crate::domain::slots::entry::reason;
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::graph::document::Document;
@@ -126,8 +127,49 @@ fn a_claim_lets_in_who_was_refused() {
     }
     assert_eq!(order, ["a", "d", "b", "c"]);
     assert_eq!(rig.run_word(run), "succeeded");
-    // The begin, and for each a claim and an end; the last pass finds nothing.
-    assert_eq!(rig.commits() - before, 9);
+    // A claim and an end for each; nothing else is written, and the last pass finds nothing.
+    assert_eq!(rig.commits() - before, 8);
+    rig.assert_clean();
+}
+
+/// T7, of a sensor: its time is over while its poke waits for slots.
+#[test]
+fn a_sensor_that_times_out_in_the_queue_retires_its_entry() {
+    let rig = Rig::new(&[slot_pool_of("p", 1, 1)], &[]);
+    let sensor = json!({"ref": "s", "type": "STEP_TYPE_SENSOR", "args": {"command": "true", "poke_interval": "1s", "poke_timeout": "9s"},
+        "slots": {"pool": "p"}, "timeouts": {"total": "3s"}});
+    rig.publish_graph(&json!({"family_slug": "w", "steps": [sensor]}));
+    let (run, _) = rig.begin_graph("w", json!({}), 0);
+    assert_eq!((rig.step_word(run, "s"), rig.waiting("p")), ("queued", 1));
+    rig.clock().advance(3_000);
+    rig.fold_graph(run, &rig.timers_due(run), 0);
+    assert_eq!((rig.step_word(run, "s"), rig.run_word(run)), ("failed", "failed"));
+    assert_eq!((rig.waiting("p"), unseen(&rig)), (0, 0));
+    rig.assert_clean();
+}
+
+/// A step that was put back waits for a start anew, and no longer than it may.
+#[test]
+fn a_queue_timeout_holds_after_a_put_back() {
+    let rig = Rig::new(&[], &[]);
+    let step = json!({"ref": "a", "type": "STEP_TYPE_COMMAND", "args": {"command": "true"}, "timeouts": {"queue": "5s"}});
+    rig.publish_graph(&json!({"family_slug": "w", "steps": [step]}));
+    let (run, _) = rig.begin_graph("w", json!({}), 0);
+    rig.clock().advance(4_000);
+    let claimed = rig.claim();
+    assert!(rig.timers_due(run).timers.is_empty());
+    rig.clock().advance(60_000);
+    assert!(
+        rig.timers_due(run).timers.is_empty(),
+        "while it runs that limit rests"
+    );
+    rig.put_back(&claimed, reason::DAEMON_STOPPED);
+    assert_eq!(rig.step_word(run, "a"), "ready");
+    rig.clock().advance(4_999);
+    assert!(rig.timers_due(run).timers.is_empty());
+    rig.clock().advance(1);
+    rig.fold_graph(run, &rig.timers_due(run), 0);
+    assert_eq!((rig.step_word(run, "a"), rig.run_word(run)), ("failed", "failed"));
     rig.assert_clean();
 }
 

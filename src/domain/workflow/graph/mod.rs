@@ -19,6 +19,7 @@ pub mod judge;
 pub mod key;
 pub mod kinds;
 mod launched;
+pub mod lines;
 pub mod memory;
 mod moves;
 mod reach;
@@ -39,7 +40,7 @@ mod model;
 #[cfg(test)]
 mod model_follow;
 #[cfg(test)]
-mod model_plan;
+pub(crate) mod model_plan;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]

@@ -5,11 +5,19 @@ use serde_json::{Value, json};
 
 use super::again;
 use super::key::ValueName;
+use super::read::read;
 use super::tests::{World, edge, fan, task};
 use super::tick::{AttemptEnd, Fact};
 use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
+
+/// Begins a run of what somebody has posted.
+fn posted(document: &Value, input: Value) -> World {
+    let reading = read(document);
+    assert!(reading.findings.is_empty(), "{:#?}", reading.findings);
+    World::begun(serde_json::to_value(reading.document.unwrap()).unwrap(), input)
+}
 
 /// W7 of the field's cases, in small: only what failed is done again.
 #[test]
@@ -105,8 +113,8 @@ fn total_times_hold_inside_of_bodies() {
         "retry": {"max_attempts": 9, "initial_interval": "1s"}, "on_error": "continue"});
     let nested = json!({"ref": "in", "type": "STEP_TYPE_SCATTER", "timeouts": {"total": "3s"}, "on_error": "continue",
         "args": {"items": "[1, 2, 3]", "max_parallel": 2, "body": {"ref": "deep", "type": "STEP_TYPE_TASK", "args": {"queue": "q"}}}});
-    let mut world = World::begun(
-        json!({"family_slug": "w", "steps": [{"ref": "out", "type": "STEP_TYPE_SCATTER",
+    let mut world = posted(
+        &json!({"family_slug": "w", "steps": [{"ref": "out", "type": "STEP_TYPE_SCATTER",
             "args": {"items": "input", "max_parallel": 1, "body": {"steps": [inner, nested], "edges": []}}}]}),
         json!([0, 1]),
     );
@@ -185,8 +193,8 @@ fn a_branch_reads_its_own_page() {
         .map(|number| json!(format!("item {number} {}", "x".repeat(100))))
         .collect();
     let body = json!({"ref": "one", "type": "STEP_TYPE_TASK", "args": {"queue": "q", "input": "item"}});
-    let mut world = World::begun(
-        json!({"family_slug": "w", "steps": [{"ref": "each", "type": "STEP_TYPE_SCATTER",
+    let mut world = posted(
+        &json!({"family_slug": "w", "steps": [{"ref": "each", "type": "STEP_TYPE_SCATTER",
             "args": {"items": "input", "max_parallel": 3, "body": body}}]}),
         json!(items),
     );
