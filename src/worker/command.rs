@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::environment;
 use super::log_file::LogWriter;
 use super::process::{
-    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, Usage,
-    pump, records, watch_memory,
+    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, Usage, pump, records,
+    watch_memory,
 };
 use super::secrets::Secrets;
 use super::step_files::{self, StepFiles};

@@ -8,12 +8,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::graph_stage::done;
 use super::stage::{Rig, by_hand};
+use crate::domain::workflow::attempt::{Attempt, Outcome};
+use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
+use crate::domain::workflow::graph::tick::Fact;
 use crate::engine::bridge::{self, Poll, TaskEnd};
+use crate::engine::changes::graph::EndedClaim;
 use crate::engine::changes::remember::{Asked, Told};
+use crate::engine::changes::tasks;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::core::Engine;
 use crate::engine::http_steps::HttpSteps;
+use crate::engine::mailbox::Ask;
+use crate::engine::moving;
 use crate::engine::runs::{self, Begun, NewRun};
 use crate::os::failpoint::Fault;
 use crate::store::runs::by_id;
@@ -147,14 +155,69 @@ fn server() -> String {
     url
 }
 
+/// Executes the steps of this program in no time: what is counted is not how fast a request goes.
+async fn executor(engine: Engine) {
+    let ask = || Ask {
+        queue: INTERNAL_QUEUE.to_owned(),
+        worker: None,
+        max: FLIGHT,
+    };
+    loop {
+        let mut moved = std::pin::pin!(engine.mailboxes.tasks.notified());
+        moved.as_mut().enable();
+        let pass = moving::pass_of(&engine, &ask());
+        let waits = engine.read(|tx| tasks::is_waiting(tx, INTERNAL_QUEUE)).await.unwrap();
+        let mut claimed = Vec::new();
+        if waits {
+            let change = engine.store.change("claim", move |tx| tasks::claim(tx, &pass));
+            claimed = change.await.unwrap();
+        }
+        if claimed.is_empty() {
+            let (seat, told) = engine.waiting_workers.sit(ask());
+            let mut told = std::pin::pin!(told);
+            let answered = tokio::select! {
+                biased;
+                answered = &mut told => Some(answered.unwrap_or_default()),
+                () = &mut moved => None,
+            };
+            claimed = match answered {
+                Some(answered) => answered,
+                None if seat.leave() => Vec::new(),
+                None => told.await.unwrap_or_default(),
+            };
+        }
+        for task in claimed {
+            let attempt = Attempt {
+                outcome: Outcome::Succeeded,
+                exit_code: None,
+                reason: None,
+                node: engine.node.clone(),
+                pid: None,
+                started_at: task.claim.claimed_at,
+                ended_at: task.claim.claimed_at,
+                log_bytes: 0,
+            };
+            let fact = Fact::Attempt {
+                step: task.step.step.clone(),
+                fence: task.claim.fence,
+                end: done(json!({"ok": true})),
+            };
+            let claim = EndedClaim {
+                holder: task.holder(),
+                attempt: Some(attempt),
+            };
+            // Nobody waits for the answer: a run that does not end is seen.
+            drop(engine.mailboxes.tell(task.run.id, fact, Some(claim)));
+        }
+    }
+}
+
 #[test]
 fn a2_many_runs_in_the_engine() {
     let rig = Rig::new(&[], &[]);
-    rig.allow_loopback();
-    let url = server();
-    let step = |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": url}});
+    let step = |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": "http://localhost/"}});
     rig.publish_graph(&chain(&step));
-    let found = commits_per_run(&rig, |engine| HttpSteps::new(engine).run());
+    let found = commits_per_run(&rig, executor);
     println!("{found:.3} commits for each of {RUNS} runs in the engine");
     assert!(found <= 0.30, "{found} commits for each run");
 }
