@@ -172,18 +172,17 @@ async fn offers(engine: &Engine, tasks: Vec<ClaimedTask>) -> Result<Vec<Offer>, 
         engine: engine.clone(),
         tasks,
     };
-    let key = engine.read(tasks::known_key).await?;
-    let key = match key {
-        Some(key) => key,
-        None => {
-            engine
-                .store
-                .change("task key", |tx| Ok(tasks::signing_key(tx)?))
-                .await?
-        }
-    };
     let (for_read, tasks) = (engine.clone(), unclaimed.tasks.clone());
     let offers = engine.read(move |tx| {
+        // It was written with the first claim.
+        let key = for_read
+            .waiting_workers
+            .key(tx)?
+            .ok_or_else(|| StoreError::Unreadable {
+                table: "meta",
+                key: "task_key_0".to_owned(),
+                cause: "it is missing".to_owned(),
+            })?;
         let each = tasks.iter().map(|task| offer(tx, &for_read, key, task));
         each.collect::<Result<Vec<_>, _>>()
     });
@@ -238,7 +237,8 @@ async fn genuine(engine: &Engine, text: &str) -> Result<Option<Token>, StoreErro
     let Some(token) = Token::read(text) else {
         return Ok(None);
     };
-    let key = engine.read(tasks::known_key).await?;
+    let workers = engine.waiting_workers.clone();
+    let key = engine.read(move |tx| workers.key(tx)).await?;
     Ok(Some(token).filter(|token| token.is_genuine(key)))
 }
 
@@ -273,8 +273,9 @@ pub async fn say(
         .map(|(text, end)| (Token::read(&text), end))
         .collect();
     let tokens: Vec<Option<Token>> = read.iter().map(|(token, _)| token.clone()).collect();
+    let workers = engine.waiting_workers.clone();
     let found = engine.read(move |tx| {
-        let key = tasks::known_key(tx)?;
+        let key = workers.key(tx)?;
         let each = tokens.iter().map(|token| match token {
             Some(token) if token.is_genuine(key) => {
                 tasks::standing(tx, &token.holder, token.number).map(Some)

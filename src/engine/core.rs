@@ -9,6 +9,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
 use super::changes::drift::Drift;
+use super::changes::graph::Ready;
 use super::changes::tasks::Turns;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
@@ -163,6 +164,19 @@ impl Engine {
         match reading.await {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
+        }
+    }
+
+    /// Wakes whoever executes what a commit has made ready.
+    pub fn rouse(&self, ready: &Ready) {
+        if ready.processes > 0 {
+            self.wake.notify_one();
+        }
+        if ready.requests > 0 {
+            self.mailboxes.requests.notify_waiters();
+        }
+        if !ready.queues.is_empty() {
+            self.mailboxes.tasks.notify_waiters();
         }
     }
 

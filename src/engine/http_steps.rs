@@ -48,7 +48,7 @@ impl HttpSteps {
     pub async fn run(self) {
         let period = Duration::from_millis(limits::PASS_PERIOD_MS);
         while !self.engine.is_stopping() {
-            let mut moved = std::pin::pin!(self.engine.mailboxes.tasks.notified());
+            let mut moved = std::pin::pin!(self.engine.mailboxes.requests.notified());
             moved.as_mut().enable();
             match self.pass().await {
                 Ok(0) => {}

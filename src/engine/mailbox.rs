@@ -2,13 +2,16 @@
 //! seats of those who wait for steps: the change that makes a step ready claims it for who has waited longest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
 use super::changes::graph::EndedClaim;
-use super::changes::tasks::ClaimedTask;
+use super::changes::tasks::{self, ClaimedTask};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::tick::{Fact, Taken};
+use crate::domain::workflow::run::Run;
+use crate::store::{ReadTx, StoreError};
 use crate::words::ids::RunId;
 
 /// Something that happened to a run.
@@ -29,6 +32,114 @@ pub struct Mailboxes {
     arrived: Arc<Notify>,
     /// Wakes who waits for tasks.
     pub tasks: Arc<Notify>,
+    /// Wakes who sends requests.
+    pub requests: Arc<Notify>,
+    /// Who waits for the end of a run.
+    pub ends: Ends,
+}
+
+/// How a run has ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    /// The run, ended.
+    pub run: Run,
+    /// What it has made.
+    pub result: Option<Payload>,
+}
+
+/// What is said to who waits for the end of a run.
+#[derive(Debug, Clone, PartialEq)]
+enum Word {
+    /// Another daemon has written something: it may have ended. How often that was.
+    Look(u64),
+    /// It has ended here.
+    Ended(Arc<Ended>),
+}
+
+/// Who waits for the end of a run: each is woken by that end alone, and told it. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Ends {
+    inner: Arc<Mutex<HashMap<RunId, watch::Sender<Word>>>>,
+}
+
+/// Somebody who waits for the end of a run, until it is dropped.
+#[derive(Debug)]
+pub struct AwaitedEnd {
+    ends: Ends,
+    run: RunId,
+    told: watch::Receiver<Word>,
+}
+
+impl Ends {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, watch::Sender<Word>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to wait: before the run begins, or with a look at it afterwards.
+    pub fn expect(&self, run: RunId) -> AwaitedEnd {
+        let mut all = self.lock();
+        let word = all
+            .entry(run)
+            .or_insert_with(|| watch::Sender::new(Word::Look(0)));
+        AwaitedEnd {
+            ends: self.clone(),
+            run,
+            told: word.subscribe(),
+        }
+    }
+
+    /// True if somebody waits for the end of this run.
+    pub fn is_awaited(&self, run: RunId) -> bool {
+        self.lock().contains_key(&run)
+    }
+
+    /// A run has ended.
+    pub fn ended(&self, ended: Ended) {
+        if let Some(word) = self.lock().get(&ended.run.id) {
+            word.send_replace(Word::Ended(Arc::new(ended)));
+        }
+    }
+
+    /// Runs may have ended elsewhere: everybody is to look.
+    pub fn look(&self) {
+        for word in self.lock().values() {
+            word.send_if_modified(|word| {
+                let Word::Look(times) = word else { return false };
+                *times += 1;
+                true
+            });
+        }
+    }
+}
+
+impl AwaitedEnd {
+    /// The run.
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// The end, once it is known; `None` when somebody has to look.
+    pub async fn told(&mut self) -> Option<Arc<Ended>> {
+        if let Word::Ended(ended) = &*self.told.borrow() {
+            return Some(Arc::clone(ended));
+        }
+        // The sender stays in the table as long as this waits.
+        self.told.changed().await.ok();
+        match &*self.told.borrow_and_update() {
+            Word::Ended(ended) => Some(Arc::clone(ended)),
+            Word::Look(_) => None,
+        }
+    }
+}
+
+impl Drop for AwaitedEnd {
+    fn drop(&mut self) {
+        let mut all = self.ends.lock();
+        // This one is still counted.
+        if all.get(&self.run).is_some_and(|word| word.receiver_count() <= 1) {
+            all.remove(&self.run);
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -159,13 +270,24 @@ pub struct Waiter {
     pub reply: oneshot::Sender<Vec<ClaimedTask>>,
 }
 
-/// Those who wait for steps at this daemon. Clones share them.
+/// Those who wait for steps at this daemon, and what the tokens of remote ones are signed with. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingWorkers {
     inner: Arc<Mutex<(u64, Vec<Waiter>)>>,
+    /// Read once: it never changes.
+    key: Arc<OnceLock<[u64; 2]>>,
 }
 
 impl WaitingWorkers {
+    /// What tokens are signed with, if a task was ever claimed.
+    pub fn key(&self, tx: &mut ReadTx) -> Result<Option<[u64; 2]>, StoreError> {
+        if let Some(key) = self.key.get() {
+            return Ok(Some(*key));
+        }
+        let key = tasks::known_key(tx)?;
+        Ok(key.map(|key| *self.key.get_or_init(|| key)))
+    }
+
     fn lock(&self) -> MutexGuard<'_, (u64, Vec<Waiter>)> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

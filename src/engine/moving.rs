@@ -7,40 +7,20 @@ use std::sync::Arc;
 use super::changes::claim::Passed;
 use super::changes::complete::{self, Holder};
 use super::changes::fold::{self, Desk, Posted};
-use super::changes::graph::{self, Applied, Moved};
+use super::changes::graph::{self, Applied, Moved, Ready};
 use super::changes::maintain::Rules;
 use super::changes::refused;
 use super::changes::tasks::{self, ClaimedTask, TaskPass};
 use super::core::Engine;
-use super::mailbox::{Ask, Letter, Waiter};
+use super::mailbox::{Ask, Ended, Letter, Waiter};
 use super::runner::{self, Quick};
 use crate::domain::slots::entry::reason;
-use crate::domain::workflow::graph::build::Graph;
-use crate::domain::workflow::graph::kinds::StepKind;
-use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
-use crate::domain::workflow::graph::tick::{Changes, Fact, Taken};
-use crate::store::{Abort, ChangeError, Tx};
+use crate::domain::workflow::graph::key::{Key, ValueName};
+use crate::domain::workflow::graph::tick::{Fact, Taken};
+use crate::store::{Abort, ChangeError, Tx, graphs};
 use crate::words::ids::RunId;
 use crate::words::limits;
-use crate::words::names::SlotPoolName;
 use crate::worker::command::Stop;
-
-/// The queues in which a tick puts steps for others than processes, and how many.
-pub fn queues_of(graph: &Graph, changes: &Changes) -> BTreeMap<String, usize> {
-    let mut queues = BTreeMap::new();
-    for (_, node) in &changes.dispatch {
-        let doc = &graph.node(*node).doc;
-        let queue = if let StepKind::Task(task) = &doc.kind {
-            task.queue.clone()
-        } else if doc.kind.command().is_none() && doc.slots.is_none() {
-            INTERNAL_QUEUE.to_owned()
-        } else {
-            continue;
-        };
-        *queues.entry(queue).or_default() += 1;
-    }
-    queues
-}
 
 /// What is claimed for somebody.
 pub fn pass_of(engine: &Engine, ask: &Ask) -> TaskPass {
@@ -220,21 +200,9 @@ pub async fn step(engine: &Engine, bundles: Vec<Bundle>, pass: Option<TaskPass>)
         .map(|each| (each.place, each.answers.clone()))
         .unzip();
     let all: Vec<Moved> = folded.into_iter().map(|each| each.moved).collect();
-    let (mut claimed, mut asked) = (Vec::new(), false);
-    if !all.is_empty() || pass.is_some() {
-        // What is written together fails together, also for the sake of one damaged row.
-        let spare = (all.len() > 1).then(|| all.clone());
-        let written = match (write(engine, all, pass).await, spare) {
-            (Err(error), Some(each)) if error.is_of_one => one_by_one(engine, each).await,
-            (Err(error), _) => vec![Err(error.text); places.len()],
-            (Ok((written, tasks)), _) => {
-                (claimed, asked) = (tasks, true);
-                written.into_iter().map(Ok).collect()
-            }
-        };
-        for (place, written) in places.iter().zip(written) {
-            results[*place] = Some(written);
-        }
+    let (written, claimed, asked) = write_all(engine, all, pass).await;
+    for (place, written) in places.iter().zip(written) {
+        results[*place] = Some(written);
     }
     let mut answers: BTreeMap<usize, Vec<Taken>> = places.into_iter().zip(answers).collect();
     let each = bundles.into_iter().zip(results).enumerate();
@@ -265,6 +233,42 @@ fn tell(letters: Vec<Letter>, answers: Vec<Taken>) -> Stepped {
 }
 
 type OneFound = Result<Option<(Moved, usize)>, String>;
+
+/// Ticks in as few changes as may be: one that is too large would keep others from the writer. What is asked for is claimed
+/// with the last. True when it was.
+async fn write_all(
+    engine: &Engine,
+    all: Vec<Moved>,
+    mut pass: Option<TaskPass>,
+) -> (Vec<Result<bool, String>>, Vec<ClaimedTask>, bool) {
+    let (mut results, mut claimed, mut asked) = (Vec::with_capacity(all.len()), Vec::new(), false);
+    let mut left = all;
+    while !left.is_empty() || pass.is_some() {
+        let mut rows = 0;
+        let fits = |moved: &Moved| {
+            rows += moved.changes.steps.len() + moved.values.len();
+            rows <= limits::TICK_ROWS_MAX
+        };
+        let count = left.iter().map(fits).take_while(|fits| *fits).count().max(1);
+        let rest = left.split_off(count.min(left.len()));
+        let asks = if rest.is_empty() { pass.take() } else { None };
+        let is_asked = asks.is_some();
+        // What is written together fails together, also for the sake of one damaged row.
+        let spare = (left.len() > 1).then(|| left.clone());
+        let count = left.len();
+        match (write(engine, left, asks).await, spare) {
+            (Err(error), Some(each)) if error.is_of_one => results.extend(one_by_one(engine, each).await),
+            (Err(error), _) => results.extend((0..count).map(|_| Err(error.text.clone()))),
+            (Ok((written, tasks)), _) => {
+                claimed.extend(tasks);
+                asked |= is_asked;
+                results.extend(written.into_iter().map(Ok));
+            }
+        }
+        left = rest;
+    }
+    (results, claimed, asked)
+}
 
 async fn one_by_one(engine: &Engine, all: Vec<Moved>) -> Vec<Result<bool, String>> {
     let mut results = Vec::with_capacity(all.len());
@@ -341,38 +345,29 @@ fn rules_of(engine: &Engine) -> Rules {
     }
 }
 
-/// What some ticks mean for others than their runs.
-#[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is told to somebody else")]
-struct Echo {
-    processes: usize,
-    slot_pool: Option<SlotPoolName>,
-    other_runs: bool,
-    frees_slots: bool,
-    frees_places: bool,
-    tasks: bool,
-    queues: BTreeMap<String, usize>,
+/// True when something that waits for slots or for a process may go on: what has ended had them.
+fn frees(moved: &Moved) -> bool {
+    moved.claims.iter().any(|claim| {
+        let key = Key::of_name(&moved.graph, &claim.holder.step);
+        let doc = key.map(|key| &moved.graph.node(key.node).doc);
+        doc.is_none_or(|doc| doc.slots.is_some() || doc.kind.command().is_some())
+    })
 }
 
-impl Echo {
-    fn add(&mut self, moved: &Moved) {
-        let changes = &moved.changes;
-        for (_, node) in &changes.dispatch {
-            let doc = &moved.graph.node(*node).doc;
-            self.processes += usize::from(doc.kind.command().is_some());
-            if self.slot_pool.is_none() {
-                self.slot_pool = doc.slots.as_ref().map(|slots| slots.slot_pool.clone());
-            }
-        }
-        for (queue, count) in queues_of(&moved.graph, changes) {
-            *self.queues.entry(queue).or_default() += count;
-        }
-        self.other_runs |=
-            changes.run.state.is_terminal() || !changes.orphans.is_empty() || !changes.children.is_empty();
-        self.frees_slots |= !moved.claims.is_empty();
-        self.frees_places |= !moved.folded.is_empty() || !changes.retire.is_empty();
-        self.tasks |= !changes.dispatch.is_empty();
-    }
+/// True when there may be a place in the queue of a slot pool: an entry is given up, or its end was seen.
+fn frees_places(moved: &Moved) -> bool {
+    !moved.folded.is_empty() || !moved.changes.retire.is_empty()
+}
+
+/// The end of a run that somebody waits for.
+fn end_of(engine: &Engine, moved: &Moved) -> Option<Ended> {
+    let run = &moved.changes.run;
+    let awaited = run.state.is_terminal() && engine.mailboxes.ends.is_awaited(run.id);
+    let result = moved.values.iter().find(|(name, _)| *name == ValueName::Result);
+    awaited.then(|| Ended {
+        run: run.clone(),
+        result: result.map(|(_, payload)| payload.clone()),
+    })
 }
 
 /// Why ticks could not be written.
@@ -407,20 +402,26 @@ async fn write(
         text: error.to_string(),
         is_of_one: false,
     })?;
-    let mut echo = Echo::default();
+    let mut ready = Ready::default();
     for moved in &all {
-        echo.add(moved);
+        ready.add(&moved.graph, &moved.changes, &moved.children);
     }
-    let (mut shims, quick) = if echo.processes > 0 {
-        let count = echo.processes.min(limits::CLAIMS_PER_CHANGE_MAX);
-        Quick::prepare(engine, echo.slot_pool.clone(), count)
+    let frees = all.iter().any(frees);
+    let frees_places = all.iter().any(frees_places);
+    let ended: Vec<Option<Ended>> = all.iter().map(|moved| end_of(engine, moved)).collect();
+    let timed = all
+        .iter()
+        .any(|moved| graph::is_timed(&moved.changes, &moved.children));
+    let (mut shims, quick) = if ready.processes > 0 {
+        let count = ready.processes.min(limits::CLAIMS_PER_CHANGE_MAX);
+        Quick::prepare(engine, ready.slot_pool.clone(), count)
     } else {
         Quick::nothing(engine)
     };
-    let meeting = Meeting::of(engine, &echo.queues);
+    let meeting = Meeting::of(engine, &ready.sought());
     let book = engine.book();
     let waiting = meeting.passes();
-    let (frees_places, shelf, rules) = (echo.frees_places, engine.graphs.clone(), rules_of(engine));
+    let (shelf, rules) = (engine.graphs.clone(), rules_of(engine));
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
@@ -440,32 +441,36 @@ async fn write(
             None => Vec::new(),
         };
         let met = meet(tx, &waiting)?;
-        Ok((applied, passed, claimed, met))
+        // A parent hears of an end, an entry has run out: somebody has to fold that.
+        let tells = tx.has_told(graphs::FACT);
+        Ok((applied, passed, claimed, met, tells))
     });
-    let (outcomes, passed, claimed, met) = changed.await?;
+    let (outcomes, passed, claimed, met, tells) = changed.await?;
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     meeting.hand_over(engine, met);
     let mut written = Vec::with_capacity(outcomes.len());
-    for applied in outcomes {
+    for (applied, ended) in outcomes.into_iter().zip(ended) {
         let Applied::Done(fences) = applied else {
             written.push(false);
             continue;
         };
         written.push(true);
+        if let Some(ended) = ended {
+            engine.mailboxes.ends.ended(ended);
+        }
         for fence in fences {
             let stop = Stop::Requested("its run does not want it any more".to_owned());
             engine.live.stop(fence, &stop);
         }
     }
-    if echo.tasks || echo.frees_slots || echo.frees_places {
+    if frees || frees_places {
         engine.wake.notify_one();
     }
-    if echo.tasks || echo.other_runs {
-        engine.mailboxes.tasks.notify_waiters();
+    engine.rouse(&ready);
+    if timed || tells {
+        engine.mailboxes.look();
     }
-    // A timer may be nearer now than the one that is waited for, and other runs may have something to fold.
-    engine.mailboxes.look();
     tracing::trace!(runs = written.len(), "moved");
     Ok((written, claimed))
 }

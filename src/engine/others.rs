@@ -71,6 +71,8 @@ impl Others {
                 self.engine.report_wake.notify_one();
                 self.engine.mailboxes.look();
                 self.engine.mailboxes.tasks.notify_waiters();
+                self.engine.mailboxes.requests.notify_waiters();
+                self.engine.mailboxes.ends.look();
                 self.hear_all().await;
                 tokio::time::sleep(Duration::from_millis(limits::FOREIGN_WAKE_MS)).await;
             }

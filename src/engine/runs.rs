@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
-use super::changes::graph;
+use super::changes::graph::{self, Ready};
 use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
@@ -14,19 +14,22 @@ use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::moving;
 use super::runner::{self, Quick};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
-use crate::expr::schema::{Issue, Schema};
+use crate::expr::schema::Issue;
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, ReadTx, StoreError, runs};
+use crate::store::{ChangeError, ReadTx, StoreError, graphs, runs};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
 pub struct NewRun {
+    /// Its id.
+    pub id: RunId,
     /// The definition.
     pub definition: JobName,
     /// Its version; the newest unless given.
@@ -52,6 +55,8 @@ pub enum Begun {
         version: u32,
         /// Where it stands now.
         state: RunState,
+        /// What it has made, if it has ended already.
+        result: Option<Payload>,
     },
     /// There is no such definition, or no such version of it.
     NotFound,
@@ -91,6 +96,7 @@ pub async fn rerun(
         let input = fold::value_of(tx, desk.blobs, of, &ValueName::Input)?;
         let header = run.graph.as_deref().cloned().unwrap_or_default();
         let wish = NewRun {
+            id: RunId::fresh(),
             definition: run.definition,
             version: None,
             input: input.unwrap_or_default(),
@@ -182,17 +188,22 @@ where
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),
     };
-    let wants_process = !prepared.changes.dispatch.is_empty();
-    let (mut shims, quick) = if wants_process {
+    let ready = Ready::of(&prepared.graph, &prepared.changes, &prepared.children);
+    let (mut shims, quick) = if ready.processes > 0 {
         Quick::prepare(engine, None, 1)
     } else {
         Quick::nothing(engine)
     };
-    let queues = moving::queues_of(&prepared.graph, &prepared.changes);
-    let meeting = moving::Meeting::of(engine, &queues);
+    let timed = graph::is_timed(&prepared.changes, &prepared.children);
+    let meeting = moving::Meeting::of(engine, &ready.sought());
     let waiting = meeting.passes();
     let book = engine.book();
+    let result = prepared
+        .values
+        .iter()
+        .find(|(name, _)| *name == ValueName::Result);
     let begun = Begun::Run {
+        result: result.map(|(_, payload)| payload.clone()),
         id: prepared.changes.run.id,
         version: prepared.changes.run.version,
         state: prepared.changes.run.state.clone(),
@@ -207,17 +218,16 @@ where
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
         let met = moving::meet(tx, &waiting)?;
-        Ok((told, passed, met))
+        Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
-    let (told, passed, met) = changed.await?;
+    let (told, passed, met, tells) = changed.await?;
     meeting.hand_over(engine, met);
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
-    engine.mailboxes.look();
-    if wants_process {
-        engine.wake.notify_one();
-        engine.mailboxes.tasks.notify_waiters();
+    if timed || tells {
+        engine.mailboxes.look();
     }
+    engine.rouse(&ready);
     Ok(told)
 }
 
@@ -236,14 +246,9 @@ fn prepare(
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    if let Some(schema) = &graph.document.input_schema {
-        let issues = match Schema::compile(schema) {
-            Ok(schema) => schema.check(&wish.input),
-            Err(issues) => issues,
-        };
-        if !issues.is_empty() {
-            return Ok(Err(Begun::BadInput(issues)));
-        }
+    let issues = graph.input_issues(&wish.input);
+    if !issues.is_empty() {
+        return Ok(Err(Begun::BadInput(issues)));
     }
     let mut labels = wish.labels.clone();
     for (name, value) in &graph.document.labels {
@@ -268,7 +273,7 @@ fn prepare(
         ..GraphHeader::default()
     };
     let wish = Wish {
-        id: RunId::fresh(),
+        id: wish.id,
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),

@@ -70,7 +70,7 @@ pub(super) async fn retry(
         return run_start::again(&app, &run, Again::From(from), |name| {
             once.ask_at(
                 move |tx| version_of(tx, id),
-                move |_, begun| Ok(run_start::answer(&name, begun)),
+                move |_, begun| Ok(run_start::answer(&name, begun, false)),
             )
         })
         .await;
@@ -157,7 +157,7 @@ pub(super) async fn rerun(
         return run_start::again(&app, &run, Again::Whole, |name| {
             once.ask_at(
                 move |tx| version_of(tx, id),
-                move |_, begun| Ok(run_start::answer(&name, begun)),
+                move |_, begun| Ok(run_start::answer(&name, begun, false)),
             )
         })
         .await;

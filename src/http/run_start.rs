@@ -17,14 +17,19 @@ use super::once::{self, Once};
 use super::param::{Kind, Param};
 use super::runs::Data;
 use super::{input, run_values};
+use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::run::{Run, Trigger};
 use crate::engine::changes::remember::{Answer, Asked, Told};
+use crate::engine::mailbox::AwaitedEnd;
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
 use crate::expr::schema::Issue;
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
+
+/// So often whoever waits for a run looks at it without having been told of its end.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The longest `wait`.
 const WAIT_SECONDS_MAX: u64 = 300;
@@ -95,12 +100,26 @@ pub(super) async fn start(
     let wish = read(&slug, &body)?;
     let name = wish.run.definition.to_string();
     let for_answer = name.clone();
-    let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun)));
+    let waits = wish.wait > 0;
+    let asked = once.ask(move |_, begun: &Begun| Ok(answer(&for_answer, begun, waits)));
+    // Before it begins, so that its end is not missed.
+    let awaited = waits.then(|| app.engine.mailboxes.ends.expect(wish.run.id));
     let told = runs::begin(&app.engine, wish.run, asked).await?;
-    if let (Told::Now(Begun::Run { id, version, state }, _), true) = (&told, wish.wait > 0)
-        && !state.is_terminal()
+    if let (
+        Told::Now(
+            Begun::Run {
+                version,
+                state,
+                result,
+                ..
+            },
+            _,
+        ),
+        Some(awaited),
+    ) = (&told, awaited)
+        && (!state.is_terminal() || inline(result.as_ref()).is_none())
     {
-        return waited(&app, *id, &name, *version, wish.wait).await;
+        return waited(&app, awaited, &name, *version, wish.wait).await;
     }
     once::respond(told, |begun| refused(&slug, &begun))
 }
@@ -143,37 +162,61 @@ pub(super) enum Again {
 type Name = String;
 
 /// Waits for the end of the run, at most so long, and says where it stands then.
-async fn waited(app: &App, id: RunId, name: &str, version: u32, seconds: u64) -> Result<Response, Problem> {
-    let mut sequence = app.engine.store.watch_sequence();
+async fn waited(
+    app: &App,
+    mut awaited: AwaitedEnd,
+    name: &str,
+    version: u32,
+    seconds: u64,
+) -> Result<Response, Problem> {
+    let id = awaited.run();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
-    loop {
-        sequence.borrow_and_update();
+    let (state, output) = loop {
+        let next_look = (tokio::time::Instant::now() + LOOK_AGAIN).min(deadline);
+        let told = tokio::time::timeout_at(next_look, awaited.told()).await;
+        if let Ok(Some(ended)) = told
+            && let Some(output) = inline(ended.result.as_ref())
+        {
+            break (ended.run.state.clone(), output);
+        }
         let run = app.engine.read(move |tx| by_id(tx, id)).await?;
         let run = run.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
-        let is_over = tokio::time::Instant::now() >= deadline;
-        if run.state.is_terminal() || is_over {
-            let output = run_values::result(app, id).await?;
-            let data = StartedRun {
-                id: id.to_string(),
-                workflow: name.to_owned(),
-                version,
-                state: run.state.word().to_owned(),
-                output,
-                reason: run.state.reason().map(str::to_owned),
-            };
-            let location = Some(format!("/api/runs/{id}"));
-            let told: Told<()> = Told::Now(
-                (),
-                Some(once::accepted(StatusCode::CREATED, location, &Data { data })),
-            );
-            return once::respond(told, |()| Problem::unavailable());
+        if run.state.is_terminal() || tokio::time::Instant::now() >= deadline {
+            break (run.state, run_values::result(app, id).await?);
         }
-        tokio::time::timeout_at(deadline, sequence.changed()).await.ok();
+    };
+    let data = StartedRun {
+        id: id.to_string(),
+        workflow: name.to_owned(),
+        version,
+        state: state.word().to_owned(),
+        output,
+        reason: state.reason().map(str::to_owned),
+    };
+    let location = Some(format!("/api/runs/{id}"));
+    let told: Told<()> = Told::Now(
+        (),
+        Some(once::accepted(StatusCode::CREATED, location, &Data { data })),
+    );
+    once::respond(told, |()| Problem::unavailable())
+}
+
+/// A result that is at hand; `None` when it has to be read.
+fn inline(result: Option<&Payload>) -> Option<Option<Value>> {
+    match result {
+        None => Some(None),
+        Some(payload) => payload.inline()?.read().ok().map(Some),
     }
 }
 
-pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
-    let Begun::Run { id, version, state } = begun else {
+pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
+    let Begun::Run {
+        id,
+        version,
+        state,
+        result,
+    } = begun
+    else {
         return None;
     };
     let data = StartedRun {
@@ -181,7 +224,10 @@ pub(super) fn answer(name: &str, begun: &Begun) -> Option<Answer> {
         workflow: name.to_owned(),
         version: *version,
         state: state.word().to_owned(),
-        output: None,
+        output: result
+            .as_ref()
+            .filter(|_| waits)
+            .and_then(|result| result.inline()?.read().ok()),
         reason: state.reason().map(str::to_owned),
     };
     let location = Some(format!("/api/runs/{id}"));
@@ -221,6 +267,7 @@ fn read(slug: &str, body: &[u8]) -> Result<Wish, Problem> {
     let definition = JobName::new(slug).map_err(|_| refused(slug, &Begun::NotFound))?;
     Ok(Wish {
         run: NewRun {
+            id: RunId::fresh(),
             definition,
             version: version.and_then(|version| u32::try_from(version).ok()),
             input: Arc::new(fields.remove("input").unwrap_or(Value::Null)),

@@ -15,6 +15,9 @@ use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::time::Millis;
 
+/// What the feed is told when a fact is stored.
+pub const FACT: &str = "run.fact";
+
 /// The key of a task.
 pub type TaskKey = (TenantId, String, u8, String, u64);
 
@@ -175,7 +178,7 @@ pub fn append_fact(tx: &mut Tx<'_>, run: &Run, fact: &StoredFact) -> Result<(), 
     let mut next = run.clone();
     next.record_version += 1;
     tx.put(&RUNS, &(TENANT, run.id), &next)?;
-    tx.tell("run.fact", run.id, next.record_version, None);
+    tx.tell(FACT, run.id, next.record_version, None);
     Ok(())
 }
 

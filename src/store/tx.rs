@@ -211,6 +211,11 @@ impl<'t> Tx<'t> {
         });
     }
 
+    /// True when the feed was told of this by this change, or by one that is written with it.
+    pub fn has_told(&self, topic: &str) -> bool {
+        self.feed.iter().any(|item| item.topic == topic)
+    }
+
     /// Counts an end, if and when this commit lands.
     pub(super) fn count(&mut self, end: Counted) {
         self.counted.push(end);

@@ -99,6 +99,8 @@ pub const RUN_DEPTH_MAX: u8 = 8;
 pub const TICK_GROUPS: usize = 4;
 /// Runs of one group.
 pub const TICK_GROUP_RUNS: usize = 64;
+/// Rows of steps and values in the ticks of one change, unless one run alone has more.
+pub const TICK_ROWS_MAX: usize = 2_000;
 /// How long a run rests that could not be moved.
 pub const TICK_AGAIN_MS: u64 = 200;
 /// Branches of one scatter.

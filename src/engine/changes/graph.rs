@@ -2,6 +2,7 @@
 //!
 //! Everything was decided before, from a snapshot. A run that has moved since is not touched: its tick is computed again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::payload::Payload;
@@ -23,7 +24,7 @@ use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{FACTS, LIVE_ATTEMPTS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
-use crate::words::names::StepRef;
+use crate::words::names::{SlotPoolName, StepRef};
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
@@ -70,6 +71,78 @@ pub struct Begin {
     pub children: Vec<Begin>,
     /// Whether what is overdue in slot pools may expire with it.
     pub rules: maintain::Rules,
+}
+
+/// What ticks make ready, by who executes it.
+#[derive(Debug, Default)]
+pub struct Ready {
+    /// So much needs a process.
+    pub processes: usize,
+    /// A slot pool that something of it waits for.
+    pub slot_pool: Option<SlotPoolName>,
+    /// So much is sent by this program itself.
+    pub requests: usize,
+    /// Queues of remote workers in which something stands, and how much.
+    pub queues: BTreeMap<String, usize>,
+}
+
+impl Ready {
+    /// What a tick makes ready, and the runs that begin with it.
+    pub fn of(graph: &Graph, changes: &Changes, children: &[Begin]) -> Ready {
+        let mut ready = Ready::default();
+        ready.add(graph, changes, children);
+        ready
+    }
+
+    /// One more tick.
+    pub fn add(&mut self, graph: &Graph, changes: &Changes, children: &[Begin]) {
+        for (_, node) in &changes.dispatch {
+            let doc = &graph.node(*node).doc;
+            if let Some(slots) = &doc.slots {
+                self.slot_pool.get_or_insert_with(|| slots.slot_pool.clone());
+            }
+            if let StepKind::Task(task) = &doc.kind {
+                *self.queues.entry(task.queue.clone()).or_default() += 1;
+            } else if doc.kind.command().is_some() || doc.slots.is_some() {
+                self.processes += 1;
+            } else {
+                self.requests += 1;
+            }
+        }
+        for child in children {
+            self.add(&child.graph, &child.changes, &child.children);
+        }
+    }
+
+    /// True when nothing is.
+    pub fn is_nothing(&self) -> bool {
+        self.processes == 0 && self.requests == 0 && self.queues.is_empty()
+    }
+
+    /// The queues in which somebody may sit and wait for it, and how much stands there.
+    pub fn sought(&self) -> BTreeMap<String, usize> {
+        let mut queues = self.queues.clone();
+        if self.requests > 0 {
+            queues.insert(lines::INTERNAL_QUEUE.to_owned(), self.requests);
+        }
+        queues
+    }
+}
+
+/// True when a timer may be nearer after a tick than the one that is waited for.
+pub fn is_timed(changes: &Changes, children: &[Begin]) -> bool {
+    let timer = |step: &StepState| step.graph.as_ref().is_some_and(|graph| graph.timer.is_some());
+    let begins = changes.run.record_version <= 1;
+    let limited = changes
+        .run
+        .graph
+        .as_ref()
+        .is_some_and(|header| header.deadline.is_some());
+    (begins && limited)
+        || changes.steps.iter().any(|(_, after)| timer(after))
+        || children
+            .iter()
+            .any(|child| is_timed(&child.changes, &child.children))
 }
 
 /// What became of a tick.

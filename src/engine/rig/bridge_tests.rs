@@ -57,6 +57,7 @@ fn tasks(name: &str, steps: &[&str], more: &Value) -> Value {
 
 fn begin(rig: &Rig, name: &str, input: &Value, tier: Option<Tier>) -> RunId {
     let wish = NewRun {
+        id: RunId::fresh(),
         definition: JobName::new(name).unwrap(),
         version: Some(1),
         input: Arc::new(input.clone()),
@@ -174,6 +175,7 @@ fn a_chain_of_remote_steps_is_one_commit_a_step() {
             tokio::task::yield_now().await;
         }
         let wish = NewRun {
+            id: RunId::fresh(),
             definition: JobName::new("w").unwrap(),
             version: Some(1),
             input: Arc::new(json!("y")),

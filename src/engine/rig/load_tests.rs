@@ -25,6 +25,7 @@ use crate::engine::moving;
 use crate::engine::runs::{self, Begun, NewRun};
 use crate::os::failpoint::Fault;
 use crate::store::runs::by_id;
+use crate::words::ids::RunId;
 use crate::words::names::JobName;
 
 /// Runs that are under way at once.
@@ -40,6 +41,7 @@ fn chain(step: &dyn Fn(&str) -> Value) -> Value {
 /// Begins a run and waits for its end.
 async fn one_run(engine: &Engine) {
     let wish = NewRun {
+        id: RunId::fresh(),
         definition: JobName::new("w").unwrap(),
         version: Some(1),
         input: Arc::new(json!({"some": "input"})),
@@ -163,10 +165,13 @@ async fn executor(engine: Engine) {
         max: FLIGHT,
     };
     loop {
-        let mut moved = std::pin::pin!(engine.mailboxes.tasks.notified());
+        let mut moved = std::pin::pin!(engine.mailboxes.requests.notified());
         moved.as_mut().enable();
         let pass = moving::pass_of(&engine, &ask());
-        let waits = engine.read(|tx| tasks::is_waiting(tx, INTERNAL_QUEUE)).await.unwrap();
+        let waits = engine
+            .read(|tx| tasks::is_waiting(tx, INTERNAL_QUEUE))
+            .await
+            .unwrap();
         let mut claimed = Vec::new();
         if waits {
             let change = engine.store.change("claim", move |tx| tasks::claim(tx, &pass));
@@ -215,7 +220,8 @@ async fn executor(engine: Engine) {
 #[test]
 fn a2_many_runs_in_the_engine() {
     let rig = Rig::new(&[], &[]);
-    let step = |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": "http://localhost/"}});
+    let step =
+        |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": "http://localhost/"}});
     rig.publish_graph(&chain(&step));
     let found = commits_per_run(&rig, executor);
     println!("{found:.3} commits for each of {RUNS} runs in the engine");

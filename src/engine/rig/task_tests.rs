@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use super::graph_stage::done;
+use super::graph_stage::{broken, done};
 use super::jobs::{JobPlan, name, slot_pool_of};
 use super::stage::{Rig, TENANT, by_hand};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::definition::tests::sample;
 use crate::domain::workflow::graph::document::Document;
-use crate::domain::workflow::graph::tick::Fact;
+use crate::domain::workflow::graph::tick::{AttemptEnd, Fact};
 use crate::domain::workflow::run::{StepPhase, StepState};
 use crate::engine::changes::fold::{self, Desk, Posted};
 use crate::engine::changes::graph::{self, Applied};
@@ -146,6 +146,36 @@ fn a_sensor_that_times_out_in_the_queue_retires_its_entry() {
     assert_eq!((rig.step_word(run, "s"), rig.run_word(run)), ("failed", "failed"));
     assert_eq!((rig.waiting("p"), unseen(&rig)), (0, 0));
     rig.assert_clean();
+}
+
+/// Whoever waits for a time, for people or for branches has no slots, and neither has who is tried again later.
+#[test]
+fn waiting_and_backing_off_steps_hold_no_slots() {
+    let rig = Rig::new(&[slot_pool_of("p", 1, 10)], &[]);
+    let pooled = |name: &str, kind: &str, args: serde_json::Value| {
+        json!({"ref": name, "type": kind, "args": args, "slots": {"pool": "p"},
+            "retry": {"max_attempts": 2, "initial_interval": "10s"}})
+    };
+    let failing = pooled("failing", "STEP_TYPE_COMMAND", json!({"command": "false"}));
+    let sensor = pooled("sensor", "STEP_TYPE_SENSOR", json!({"command": "false", "poke_interval": "10s", "poke_timeout": "1h"}));
+    let good = pooled("good", "STEP_TYPE_COMMAND", json!({"command": "true"}));
+    rig.publish_graph(&json!({"family_slug": "w", "steps": [failing, sensor, good,
+        {"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "1h"}}, {"ref": "ok", "type": "STEP_TYPE_APPROVAL"}]}));
+    let (run, _) = rig.begin_graph("w", json!({}), 0);
+    for _ in 0..3 {
+        let claimed = rig.claim();
+        assert_eq!(rig.used("p"), 1);
+        let end = match claimed.step.as_str() {
+            "failing" => broken(),
+            "sensor" => AttemptEnd::NotMet,
+            _ => done(json!(1)),
+        };
+        rig.fold_graph(run, &rig.posted(&[(claimed, end)]), 0);
+        assert_eq!(rig.used("p"), 0);
+    }
+    let words = ["failing", "sensor", "good", "nap", "ok"].map(|step| rig.step_word(run, step));
+    assert_eq!(words, ["retrying", "waiting", "succeeded", "waiting", "waiting"]);
+    assert_eq!((rig.waiting("p"), rig.look().claims), (0, 0));
 }
 
 /// A step that was put back waits for a start anew, and no longer than it may.

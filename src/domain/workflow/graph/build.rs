@@ -1,6 +1,7 @@
 //! A document, compiled: places instead of names, programs instead of texts.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -9,6 +10,7 @@ use super::key::NodeId;
 use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
 use super::template::{Template, as_text};
 use crate::domain::workflow::run::StepPhase;
+use crate::expr::schema::{Issue, Schema};
 use crate::expr::{Fault, Profile, Program, Scope};
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -34,6 +36,8 @@ pub struct Graph {
     roots: Vec<NodeId>,
     top_level: u32,
     share: Option<Program>,
+    /// Made when the first run begins.
+    input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
 }
 
 /// A compiled step.
@@ -211,6 +215,7 @@ impl Graph {
             roots,
             top_level,
             share,
+            input_schema: OnceLock::new(),
             document,
         })
     }
@@ -249,6 +254,17 @@ impl Graph {
         scope.set("input", input);
         let text = as_text(&program.evaluate(&scope)?);
         Ok(text.chars().take(limits::FAIRNESS_KEY_CHARS_MAX).collect())
+    }
+
+    /// What is wrong with an input, by the schema of the definition.
+    pub fn input_issues(&self, input: &Value) -> Vec<Issue> {
+        let Some(schema) = &self.document.input_schema else {
+            return Vec::new();
+        };
+        match self.input_schema.get_or_init(|| Schema::compile(schema)) {
+            Ok(schema) => schema.check(input),
+            Err(issues) => issues.clone(),
+        }
     }
 
     /// Steps outside of scatters: a run has ended when so many have.
