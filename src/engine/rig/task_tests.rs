@@ -157,7 +157,11 @@ fn waiting_and_backing_off_steps_hold_no_slots() {
             "retry": {"max_attempts": 2, "initial_interval": "10s"}})
     };
     let failing = pooled("failing", "STEP_TYPE_COMMAND", json!({"command": "false"}));
-    let sensor = pooled("sensor", "STEP_TYPE_SENSOR", json!({"command": "false", "poke_interval": "10s", "poke_timeout": "1h"}));
+    let sensor = pooled(
+        "sensor",
+        "STEP_TYPE_SENSOR",
+        json!({"command": "false", "poke_interval": "10s", "poke_timeout": "1h"}),
+    );
     let good = pooled("good", "STEP_TYPE_COMMAND", json!({"command": "true"}));
     rig.publish_graph(&json!({"family_slug": "w", "steps": [failing, sensor, good,
         {"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "1h"}}, {"ref": "ok", "type": "STEP_TYPE_APPROVAL"}]}));
