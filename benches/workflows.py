@@ -411,15 +411,14 @@ def start(args, folder):
     binary = os.path.getsize(args.binary)
     state = None
     for kept_runs, open_runs in [(0, 0)] + ([(1_000_000, 100_000)] if args.big else [(20_000, 10_000)]):
-        own = tempfile.mkdtemp(dir=folder)
-        with ductor(args, own) as server:
+        with ductor(args, folder) as server:
             server.publish("sleep", [{"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "20d"}}])
             if kept_runs:
                 starts(server, "chain", kept_runs)
                 starts(server, "sleep", open_runs)
         state = server.state
         begun = time.monotonic()
-        with ductor(args, own, state=state, publish=False) as server:
+        with ductor(args, folder, state=state) as server:
             path, body = server.requests["chain"]
             asyncio.run(load(server, path, body, 1, 1))
             tell({"server": "ductor", "what": "start", "kept": kept_runs, "open": open_runs, "binary_mb": round(binary / 1e6, 1),
@@ -506,7 +505,7 @@ def fair(args, folder):
     flood = 100_000 if args.big else 10_000
     found = {}
     for what, many in [("alone", 0), ("beside", flood)]:
-        with ductor(args, tempfile.mkdtemp(dir=folder)) as server:
+        with ductor(args, folder) as server:
             server.publish("share", [task("one")], fairness={"key": "input.key"})
             starts(server, "share", many, {"key": "flood"})
             begun = time.monotonic()
@@ -532,10 +531,11 @@ async def waits(server, many, _):
 
 
 @contextlib.contextmanager
-def ductor(args, folder, config="", state=None, publish=None):
-    server = Ductor(args.binary, folder, config, state)
+def ductor(args, folder, config="", state=None):
+    """A daemon with the workflows of this file; over the state of another one if that is given."""
+    server = Ductor(args.binary, tempfile.mkdtemp(dir=folder), config, state)
     try:
-        if publish if publish is not None else state is None:
+        if state is None:
             server.publish_all()
         yield server
     finally:

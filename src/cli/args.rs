@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, doctor, init, jobs, nodes, restore, runs, schedules,
-    slots, status, torture, workflows,
+    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore, runs,
+    schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -142,6 +142,9 @@ pub(super) enum Command {
     /// What waits for a person, and the answers.
     #[command(subcommand)]
     Approval(approvals::ApprovalCommand),
+    /// What was given up: steps that daemons died with, reports that nobody took.
+    #[command(subcommand)]
+    Dlq(dead_letters::DeadLetterCommand),
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),

@@ -3,6 +3,7 @@
 //! The store is checked by the daemon that has it, else from its files; opening them repairs what a kill left, as a start
 //! would. A directory without a store stays one. What is looked at beside the store is in `machine`.
 
+use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -87,7 +88,9 @@ fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
     let findings = fields::list(data, &["findings"]);
     if data["clean"].as_bool() == Some(true) {
         let rows = &data["rows"];
-        let text = format!("clean ({rows} rows, checked by the running daemon)");
+        let count = |name| data[name].as_u64().unwrap_or(0);
+        let blobs = of_blobs(count("unnamed_blobs"), count("unread_blobs"));
+        let text = format!("clean ({rows} rows, checked by the running daemon{blobs})");
         return vec![line("store", Verdict::Ok, text)];
     }
     if findings.is_empty() {
@@ -95,6 +98,26 @@ fn ask_the_holder(global: &Global, config: &Config) -> Vec<Line> {
     }
     let texts = findings.iter().filter_map(Value::as_str);
     texts.map(|text| line("store", Verdict::Bad, text)).collect()
+}
+
+/// What is worth saying of the files of large values when nothing is wrong with them.
+fn of_blobs(unnamed: u64, unread: u64) -> String {
+    let mut text = String::new();
+    if unnamed > 0 {
+        write!(
+            text,
+            "; values that no run has any more, to be removed: {unnamed}"
+        )
+        .ok();
+    }
+    if unread > 0 {
+        write!(
+            text,
+            "; large values of which only the size was compared: {unread}"
+        )
+        .ok();
+    }
+    text
 }
 
 /// Where a daemon that listens there is reached from this machine.
@@ -262,7 +285,11 @@ fn store(root: &Path, thorough: bool) -> Vec<Line> {
     }
     match check::check_files(root) {
         Ok(checked) if checked.findings.is_empty() => {
-            one(Verdict::Ok, format!("clean ({} rows, {size})", checked.rows))
+            let blobs = of_blobs(checked.unnamed_blobs, checked.unread_blobs);
+            one(
+                Verdict::Ok,
+                format!("clean ({} rows, {size}{blobs})", checked.rows),
+            )
         }
         Ok(checked) => {
             let findings = checked.findings.into_iter();

@@ -109,7 +109,7 @@ pub(super) fn disk(config: &Config) -> Line {
     let low = config.state.low_disk_bytes;
     if system.free_bytes < low {
         let text = format!(
-            "{text}; below {} the daemon says that it is not ready: free some, or lower `state.lowDiskBytes`",
+            "{text}; below {} no new run begins: free some, or lower `state.lowDiskBytes`",
             bytes(low)
         );
         return line("disk", Verdict::Note, text);

@@ -14,8 +14,8 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    approvals, backup, check, completions, configure, doctor, foreground, init, jobs, nodes, restore, runs,
-    schedules, serve, slots, status, torture, workflows,
+    approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, nodes,
+    restore, runs, schedules, serve, slots, status, torture, workflows,
 };
 
 /// Runs the command line of this process.
@@ -69,6 +69,7 @@ pub fn run() -> ExitCode {
         | Command::Run(_)
         | Command::Workflow(_)
         | Command::Approval(_)
+        | Command::Dlq(_)
         | Command::Node(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
             let client = Client::new(&global.server(), &global.caller()?)?;
@@ -135,6 +136,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Run(command) => runs::perform(session, command).await,
         Command::Workflow(command) => workflows::perform(session, command).await,
         Command::Approval(command) => approvals::perform(session, command).await,
+        Command::Dlq(command) => dead_letters::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
         Command::Serve(_)

@@ -12,13 +12,14 @@ use super::fields;
 use super::filter::{self, Filter};
 use super::follow::{LogReader, Watch, Watcher};
 use super::run_cancel;
+use super::run_pin;
 use super::run_view::{
     self, AttemptRef, attempts_of, id_of, job_of, outcome, reason_of, state_of, step_name, waiting_reason,
 };
 use super::session::Session;
 use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
-use super::table::{Kind, Table};
+use super::table::{Kind, Table, one_line};
 use super::times;
 use super::{run_again, workflow_run};
 use crate::words::time::Millis;
@@ -52,6 +53,10 @@ pub(super) enum RunCommand {
     Pause(workflow_run::PauseArguments),
     /// Let a held run go on.
     Resume(IdArguments),
+    /// Keep a run and its logs until `run unpin`, whatever retention says.
+    Pin(run_pin::PinArguments),
+    /// Keep a run no longer than others.
+    Unpin(IdArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -134,6 +139,8 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Rerun(arguments) => run_again::rerun(session, &arguments).await,
         RunCommand::Pause(arguments) => workflow_run::pause(session, &arguments).await,
         RunCommand::Resume(arguments) => workflow_run::resume(session, &arguments.id).await,
+        RunCommand::Pin(arguments) => run_pin::pin(session, &arguments).await,
+        RunCommand::Unpin(arguments) => run_pin::unpin(session, &arguments.id).await,
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }
@@ -283,6 +290,11 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     pairs.push(("ended", show.instant(fields::instant(run, &["ended_at"]))));
     pairs.push(("took", took(run, show, Fit::Wide)));
     pairs.extend(fields::text(run, &["node"]).map(|text| ("node", text)));
+    pairs.extend(pinned_line(run, show).map(|text| ("pinned", text)));
+    if fields::truth(run, &["should_continue_as_new"]) {
+        let text = "is long: the run should end and go on as another one";
+        pairs.push(("history", text.to_owned()));
+    }
     show.pairs(&pairs)?;
     for step in fields::list(run, &["steps"]) {
         show_step(session, step)?;
@@ -290,6 +302,16 @@ async fn show(session: &Session, id: &str) -> Result<Exit, Failure> {
     show_reports(show, run)?;
     show.note(&format!("\nIts output: ductor run logs {}", id_of(run)));
     Ok(Exit::Done)
+}
+
+/// Who keeps the run, and why.
+fn pinned_line(run: &Value, show: &Show) -> Option<String> {
+    let pin = fields::member(run, &["pinned"])?;
+    let by = fields::text(pin, &["by"])?;
+    let since = show.instant(fields::instant(pin, &["since"]));
+    let reason = fields::text(pin, &["reason"]).filter(|text| !text.is_empty());
+    let reason = reason.map_or_else(String::new, |text| format!(": {}", one_line(&text)));
+    Some(format!("by {by} since {since}{reason}"))
 }
 
 /// Who was told of the run.

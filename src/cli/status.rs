@@ -65,7 +65,7 @@ pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
     }
     let dead = fields::number(status, &["dead_letters"]).unwrap_or(0);
     if dead > 0 {
-        pairs.push(("dead letters", format!("{dead} reports were given up")));
+        pairs.push(("dead letters", format!("{dead}, see `ductor dlq ls`")));
     }
     show.pairs(&pairs)?;
     fires(session, status)?;

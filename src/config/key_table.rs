@@ -165,7 +165,7 @@ pub(super) const STATE: &[Key] = &[
         "lowDiskBytes",
         Size(0, 1024 * GIB),
         Is("512MiB"),
-        "Free bytes below which the daemon is not ready",
+        "Free bytes below which no new run begins; 0 lets them always begin",
     ),
 ];
 

@@ -147,6 +147,9 @@ impl Daemon {
             log_bytes_max: limits::LOG_BYTES_MAX,
             program: own_exe(),
         });
+        engine
+            .disk
+            .look(engine.directory.root(), config.state.low_disk_bytes);
         let settled = Hunter::new(engine.clone()).settle_own().await?;
         if settled > 0 {
             tracing::info!("{settled} interrupted executions of this node will run again");

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::reload::Reloader;
+use crate::engine::blob_sweep::BlobSweep;
 use crate::engine::blocked::BlockedHeads;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::core::Engine;
@@ -65,8 +66,9 @@ impl Loops {
         let finish = CancellationToken::new();
         let courier = tokio::spawn(Courier::new(engine.clone()).run(finish.clone()));
         let retention = Retention::new(engine.clone(), reloader.follow_keep());
-        // Retention sleeps long between its slices; it is ended, not waited for.
+        // Retention sleeps long between its slices; it is ended, not waited for. So is the sweep of what it leaves.
         drop(tokio::spawn(retention.run()));
+        drop(tokio::spawn(BlobSweep::default().run(engine.clone())));
         let coordinator = tokio::spawn(Coordinator::new(engine.clone()).run());
         tasks.spawn(HttpSteps::new(engine.clone()).run());
         tasks.spawn(Listener::new(engine.clone()).run());

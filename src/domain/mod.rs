@@ -5,6 +5,7 @@
 
 pub mod catch_up;
 pub mod cause;
+pub mod disk;
 pub mod fair;
 pub mod fires;
 pub mod lateness;

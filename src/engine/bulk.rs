@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use super::book::Book;
-use super::changes::maintain::Rules;
 use super::changes::matching::{self, Done, Found, Task};
 use super::changes::remember::Ticket;
 use super::changes::start::Start;
@@ -130,9 +129,7 @@ fn start_of(engine: &Engine, book: &Book, run: &Matched, wisher: &Wisher) -> Res
         entry: EntryId::random(),
         retries: false,
         boot: None,
-        rules: Rules {
-            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-        },
+        rules: engine.rules(),
     })
 }
 

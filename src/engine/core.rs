@@ -10,7 +10,9 @@ use tokio::sync::{Notify, oneshot, watch};
 use super::book::{Book, BookShelf};
 use super::changes::drift::Drift;
 use super::changes::graph::Ready;
+use super::changes::maintain::Rules;
 use super::changes::tasks::Turns;
+use super::disk::DiskWatch;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
 use super::mailbox::{Mailboxes, WaitingWorkers};
@@ -70,6 +72,8 @@ pub struct Engine {
     pub turns: Turns,
     /// Workers that wait for a task.
     pub waiting_workers: WaitingWorkers,
+    /// The room on the disk.
+    pub disk: DiskWatch,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -118,6 +122,7 @@ impl Engine {
             graphs: GraphShelf::default(),
             turns: Turns::default(),
             waiting_workers: WaitingWorkers::default(),
+            disk: DiskWatch::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -132,6 +137,14 @@ impl Engine {
     /// Both clocks now.
     pub fn now(&self) -> Now {
         self.clock.now()
+    }
+
+    /// What this daemon sees of its machine now, as changes ask for it.
+    pub fn rules(&self) -> Rules {
+        Rules {
+            expiry_held: self.clock_watch.holds_expiry(self.now()),
+            no_room: self.disk.lack().is_some(),
+        }
     }
 
     /// The book in force.
@@ -167,16 +180,10 @@ impl Engine {
         }
     }
 
-    /// Wakes whoever executes what a commit has made ready.
+    /// Wakes whoever executes what a commit has made ready; remote workers and requests are met by the commit itself.
     pub fn rouse(&self, ready: &Ready) {
         if ready.processes > 0 {
             self.wake.notify_one();
-        }
-        if ready.requests > 0 {
-            self.mailboxes.requests.notify_waiters();
-        }
-        if !ready.queues.is_empty() {
-            self.mailboxes.tasks.notify_waiters();
         }
     }
 

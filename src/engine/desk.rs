@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::book::BookJob;
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
 use super::changes::claim::Passed;
-use super::changes::maintain::Rules;
+use super::changes::dead::{self, Done, Letter};
 use super::changes::nodes;
 use super::changes::pause;
+use super::changes::pin::{self, Pinned};
 use super::changes::remember::{self, Answer, Asked, Ticket, Told};
 use super::changes::retry::{self, Hastened};
 use super::changes::start::{self, Start, Started};
@@ -71,9 +72,7 @@ pub async fn start_job(
         entry: wish.entry,
         retries: wish.retries,
         boot: None,
-        rules: Rules {
-            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-        },
+        rules: engine.rules(),
     };
     let demand = start.job.definition.job_demand();
     let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()), 1);
@@ -155,6 +154,44 @@ pub async fn retry_run(
         .change("retry run", move |tx| asked.once(tx, |tx| retry::hasten(tx, id)))
         .await?;
     engine.wake_follow_ups.notify_one();
+    Ok(told)
+}
+
+/// Keeps a run, by whom and why, or does so no longer.
+pub async fn pin_run(
+    engine: &Engine,
+    id: RunId,
+    wanted: Option<(String, String)>,
+    mut asked: Asked<Pinned>,
+) -> Result<Told<Pinned>, ChangeError> {
+    let pinned = engine.store.change("pin run", move |tx| {
+        let wanted = wanted.as_ref().map(|(by, reason)| (by.as_str(), reason.as_str()));
+        asked.once(tx, |tx| pin::pin(tx, id, wanted))
+    });
+    pinned.await
+}
+
+/// Takes a dead letter out of the list.
+pub async fn discard_letter(
+    engine: &Engine,
+    letter: Letter,
+    mut asked: Asked<Done>,
+) -> Result<Told<Done>, ChangeError> {
+    let discarded = engine.store.change("discard letter", move |tx| {
+        asked.once(tx, |tx| dead::discard(tx, &letter))
+    });
+    discarded.await
+}
+
+/// Has a dead report delivered anew.
+pub async fn redeliver(engine: &Engine, seq: u64, mut asked: Asked<Done>) -> Result<Told<Done>, ChangeError> {
+    let told = engine
+        .store
+        .change("redeliver", move |tx| {
+            asked.once(tx, |tx| dead::redeliver(tx, seq))
+        })
+        .await?;
+    engine.report_wake.notify_one();
     Ok(told)
 }
 

@@ -179,6 +179,7 @@ impl Dispatcher {
         }
         Rules {
             expiry_held: jump.is_some(),
+            no_room: self.engine.disk.lack().is_some(),
         }
     }
 

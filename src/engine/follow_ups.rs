@@ -59,9 +59,7 @@ impl FollowUps {
     }
 
     fn rules(&self) -> Rules {
-        Rules {
-            expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
-        }
+        self.engine.rules()
     }
 
     /// The retry check applies what could not be settled before it looks at anything.

@@ -223,6 +223,8 @@ pub struct Metrics {
     pub http_request_seconds: Family<RouteMethod, Histogram, fn() -> Histogram>,
     /// Requests that were turned away before they were routed.
     pub http_rejected: Family<ReasonLabel, Counter>,
+    /// Bytes of large values that no run had any more.
+    pub blob_bytes_swept: Counter,
     /// Reloads of the configuration: `applied`, `rejected` or `failed`.
     pub config_reloads: Family<ResultLabel, Counter>,
     job_names: Names,
@@ -255,6 +257,7 @@ impl Metrics {
             http_requests: Family::default(),
             http_request_seconds: Family::new_with_constructor(seconds),
             http_rejected: Family::default(),
+            blob_bytes_swept: Counter::default(),
             config_reloads: Family::default(),
             job_names: Names::default(),
             slot_pool_names: Names::default(),

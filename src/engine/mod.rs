@@ -1,14 +1,15 @@
 //! The engines: loops that load, decide, save and act. They talk through the store and the feed, not to each other.
 //!
 //! Shared seams: `core` (what every loop stands on), `book` (what the configuration says), `live` (what this daemon
-//! runs), `warm` (processes that wait in advance), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
+//! runs), `warm` (processes that wait in advance), `disk` (is there room), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
-//! `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
+//! `blob_sweep` (large values that nobody has), `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
 //! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (what
-//! happens to runs of graphs; `moving`, a seam, is their ticks as one change). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
+//! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store.
 
 pub mod backups;
+pub mod blob_sweep;
 pub mod blocked;
 pub mod book;
 pub mod bridge;
@@ -18,6 +19,7 @@ pub mod coordinator;
 pub mod core;
 pub mod definitions;
 pub mod desk;
+pub mod disk;
 pub mod dispatch;
 pub mod effects;
 pub mod follow_ups;

@@ -8,7 +8,6 @@ use super::changes::claim::Passed;
 use super::changes::complete::{self, Holder};
 use super::changes::fold::{self, Desk, Posted};
 use super::changes::graph::{self, Applied, Moved, Ready};
-use super::changes::maintain::Rules;
 use super::changes::refused;
 use super::changes::tasks::{self, ClaimedTask, TaskPass};
 use super::core::Engine;
@@ -16,6 +15,7 @@ use super::mailbox::{Ask, Ended, Letter, Waiter};
 use super::runner::{self, Quick};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::graph::key::{Key, ValueName};
+use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
 use crate::domain::workflow::graph::tick::{Fact, Taken};
 use crate::store::{Abort, ChangeError, Tx, graphs};
 use crate::words::ids::RunId;
@@ -62,9 +62,9 @@ impl Meeting {
     }
 
     /// The change is written: each gets its tasks. Who got none waits on; who has gone meanwhile gives them back.
-    pub fn hand_over(self, engine: &Engine, met: Vec<Vec<ClaimedTask>>) {
+    pub fn hand_over(self, engine: &Engine, met: Met) {
         let mut left = Vec::new();
-        for (waiter, tasks) in self.waiters.into_iter().zip(met) {
+        for (waiter, tasks) in self.waiters.into_iter().zip(met.claimed) {
             if tasks.is_empty() {
                 left.push(waiter);
             } else if let Err(tasks) = waiter.reply.send(tasks) {
@@ -72,12 +72,43 @@ impl Meeting {
             }
         }
         engine.waiting_workers.put_back(left);
+        // Whoever looked at a queue while the change was under way may have seen it empty.
+        if met.left_tasks {
+            engine.mailboxes.tasks.notify_waiters();
+        }
+        if met.left_requests {
+            engine.mailboxes.requests.notify_waiters();
+        }
     }
 }
 
-/// Claims for those who wait, inside the change that makes their tasks ready.
-pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass]) -> Result<Vec<Vec<ClaimedTask>>, Abort> {
-    passes.iter().map(|pass| tasks::claim(tx, pass)).collect()
+/// What was claimed for those who wait.
+#[derive(Debug)]
+pub struct Met {
+    claimed: Vec<Vec<ClaimedTask>>,
+    /// There is more than remote workers took.
+    left_tasks: bool,
+    /// There is more than this program took.
+    left_requests: bool,
+}
+
+/// Claims for those who wait, inside the change that makes steps ready in `queues`.
+pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass], queues: &BTreeMap<String, usize>) -> Result<Met, Abort> {
+    let claimed = passes.iter().map(|pass| tasks::claim(tx, pass));
+    let mut met = Met {
+        claimed: claimed.collect::<Result<Vec<_>, _>>()?,
+        left_tasks: false,
+        left_requests: false,
+    };
+    for queue in queues.keys() {
+        let is_left = if queue == INTERNAL_QUEUE {
+            &mut met.left_requests
+        } else {
+            &mut met.left_tasks
+        };
+        *is_left = *is_left || tasks::is_waiting(tx, queue)?;
+    }
+    Ok(met)
 }
 
 /// Nobody took them over: they go back where they stood.
@@ -308,7 +339,7 @@ async fn fold_all(engine: &Engine, bundles: Vec<Bundle>) -> (Vec<OneFound>, Vec<
                 shelf: &for_read.graphs,
                 blobs: &blobs,
                 now: for_read.now().wall,
-                rules: rules_of(&for_read),
+                rules: for_read.rules(),
             };
             let each = posted.iter();
             let each = each
@@ -336,12 +367,6 @@ fn answered(place: usize, mut moved: Moved, stored: usize, letters: &[Letter]) -
         place,
         moved,
         answers,
-    }
-}
-
-fn rules_of(engine: &Engine) -> Rules {
-    Rules {
-        expiry_held: engine.clock_watch.holds_expiry(engine.now()),
     }
 }
 
@@ -420,8 +445,8 @@ async fn write(
     };
     let meeting = Meeting::of(engine, &ready.sought());
     let book = engine.book();
-    let waiting = meeting.passes();
-    let (shelf, rules) = (engine.graphs.clone(), rules_of(engine));
+    let (waiting, queues) = (meeting.passes(), ready.sought());
+    let (shelf, rules) = (engine.graphs.clone(), engine.rules());
     let changed = engine.store.change("tick", move |tx| {
         let mut applied = Vec::with_capacity(all.len());
         for moved in &all {
@@ -440,7 +465,7 @@ async fn write(
             Some(pass) => tasks::claim(tx, pass)?,
             None => Vec::new(),
         };
-        let met = meet(tx, &waiting)?;
+        let met = meet(tx, &waiting, &queues)?;
         // A parent hears of an end, an entry has run out: somebody has to fold that.
         let tells = tx.has_told(graphs::FACT);
         Ok((applied, passed, claimed, met, tells))

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::changes::retire::{self, Keep, KeepLogs};
+use super::changes::retire::{self, Keep, KeepLogs, Place};
 use super::core::Engine;
-use crate::store::{Store, StoreError, logs, runs};
+use crate::store::tables::PINS;
+use crate::store::{Rows, Store, StoreError, logs, removal, runs};
+use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::time::Millis;
 
@@ -43,8 +45,12 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64
     }
     let mut total: u64 = sized.iter().map(|(_, bytes)| bytes).sum();
     for (run, bytes) in sized {
-        let header = store.read(|tx| runs::by_id(tx, run))?;
-        let Some(ended_at) = header.and_then(|run| run.state.ended_at()) else {
+        let (header, is_pinned) = store.read(|tx| {
+            let is_pinned = tx.has(&PINS, &(TenantId::DEFAULT, run))?;
+            Ok((runs::by_id(tx, run)?, is_pinned))
+        })?;
+        let ended_at = header.and_then(|run| run.state.ended_at());
+        let Some(ended_at) = ended_at.filter(|_| !is_pinned) else {
             continue;
         };
         let is_old = now.since(ended_at) > keep.age_ms;
@@ -61,12 +67,17 @@ fn trim(folder: &Path, store: &Store, keep: KeepLogs, now: Millis) -> Result<u64
 pub struct Retention {
     engine: Engine,
     keep: watch::Receiver<Keep>,
+    place: Place,
 }
 
 impl Retention {
     /// With these limits, which may change while it works.
     pub fn new(engine: Engine, keep: watch::Receiver<Keep>) -> Retention {
-        Retention { engine, keep }
+        Retention {
+            engine,
+            keep,
+            place: None,
+        }
     }
 
     /// Works until the daemon stops.
@@ -130,35 +141,45 @@ impl Retention {
     }
 
     /// One slice; true if there is more.
-    pub async fn slice(&self) -> Result<bool, String> {
+    pub async fn slice(&mut self) -> Result<bool, String> {
         let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
         let own = retire::own_numbers(&self.engine.book());
-        let due = self
-            .engine
-            .read(move |tx| retire::due(tx, keep, &own, now))
-            .await
-            .map_err(|error| error.to_string())?;
-        let mut more = due.len() >= retire::SLICE;
-        if !due.is_empty() {
-            let gone = self
+        let mut place = self.place.clone();
+        let looked = self.engine.read(move |tx| {
+            let due = retire::due(tx, keep, &own, now, &mut place)?;
+            let fires = retire::old_fires(tx, keep, now)?;
+            let is_under_way = removal::is_under_way(tx)?;
+            Ok((due, place.clone(), fires, is_under_way))
+        });
+        let (due, place, fires, is_under_way) = looked.await.map_err(|error| error.to_string())?;
+        let mut more = place.is_some();
+        if !due.is_empty() || is_under_way {
+            let retired = self
                 .engine
                 .store
                 .change("retire", move |tx| retire::retire(tx, &due))
                 .await;
-            let gone = gone.map_err(|error| error.to_string())?;
+            let retired = retired.map_err(|error| error.to_string())?;
+            more |= retired.more;
             let folder = self.engine.directory.logs();
             let removed = tokio::task::spawn_blocking(move || {
-                gone.iter().try_for_each(|run| logs::forget(&folder, *run))
+                let mut gone = retired.gone.iter();
+                gone.try_for_each(|run| logs::forget(&folder, *run))
             });
             removed
                 .await
                 .map_err(|error| error.to_string())?
                 .map_err(|error| error.to_string())?;
+            if retired.more {
+                // Runs that did not fit this slice are found again.
+                return Ok(true);
+            }
         }
+        self.place = place;
         let swept = self
             .engine
             .store
-            .change("sweep", move |tx| retire::sweep(tx, keep))
+            .change("sweep", move |tx| retire::sweep(tx, keep, &fires))
             .await;
         more |= swept.map_err(|error| error.to_string())?;
         Ok(more)

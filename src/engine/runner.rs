@@ -44,9 +44,7 @@ impl Quick {
     pub fn prepare(engine: &Engine, slot_pool: Option<SlotPoolName>, most: usize) -> (Vec<Shim>, Quick) {
         let count = if engine.is_stopping() { 0 } else { most };
         let shims = engine.warm.take_waiting(count);
-        let rules = Rules {
-            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-        };
+        let rules = engine.rules();
         let pass = Pass {
             place: engine.place.clone(),
             processes: shims.iter().map(process_of).collect(),
@@ -71,7 +69,10 @@ impl Quick {
         let pass = Pass {
             place: engine.place.clone(),
             processes: Vec::new(),
-            rules: Rules { expiry_held: true },
+            rules: Rules {
+                expiry_held: true,
+                no_room: false,
+            },
             leave_to: 0,
             turns: engine.turns.clone(),
             shelf: engine.graphs.clone(),

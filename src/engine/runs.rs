@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph::{self, Ready};
-use super::changes::maintain::Rules;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
 use super::changes::workflows::{self, NoStart};
@@ -64,6 +63,8 @@ pub enum Begun {
     BadInput(Vec<Issue>),
     /// It cannot begin; why.
     Refused(String),
+    /// The disk has too little room for a new run.
+    NoRoom,
 }
 
 /// Why a wish could not be judged.
@@ -171,6 +172,9 @@ async fn begin_as<F>(
 where
     F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
 {
+    if engine.disk.lack().is_some() {
+        return Ok(Told::Now(Begun::NoRoom, None));
+    }
     let for_read = engine.clone();
     let blobs = engine.store.blobs();
     let prepared = engine.read(move |tx| {
@@ -178,9 +182,7 @@ where
             shelf: &for_read.graphs,
             blobs: &blobs,
             now: for_read.now().wall,
-            rules: Rules {
-                expiry_held: for_read.clock_watch.holds_expiry(for_read.now()),
-            },
+            rules: for_read.rules(),
         };
         prepare(tx, &desk)
     });
@@ -196,7 +198,7 @@ where
     };
     let timed = graph::is_timed(&prepared.changes, &prepared.children);
     let meeting = moving::Meeting::of(engine, &ready.sought());
-    let waiting = meeting.passes();
+    let (waiting, queues) = (meeting.passes(), ready.sought());
     let book = engine.book();
     let result = prepared
         .values
@@ -217,7 +219,7 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = moving::meet(tx, &waiting)?;
+        let met = moving::meet(tx, &waiting, &queues)?;
         Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
     let (told, passed, met, tells) = changed.await?;

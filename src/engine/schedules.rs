@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::changes::catch_up::{self, Until, fire_node};
-use super::changes::maintain::Rules;
 use super::changes::retry;
 use super::changes::start::{self, Start, Started};
 use super::core::{Deferred, Engine, is_surely_undone};
@@ -336,6 +335,7 @@ impl Scheduler {
             Started::LastFailed => self.skipped(name, "the last run did not succeed"),
             Started::TooLate => self.skipped(name, "its starting deadline has passed"),
             Started::NodeDrained(_) => self.skipped(name, "its node is drained"),
+            Started::NoRoom => self.skipped(name, "the disk has too little room"),
             Started::LeftToOthers => self.left_to_others(due),
             Started::AlreadyFired => {}
         }
@@ -526,9 +526,7 @@ async fn fire(engine: &Engine, book: &Arc<Book>, due: &Due) -> Result<Started, C
         entry: EntryId::of_parts(&["fire", name, &instant.to_string(), &due.node]),
         retries: false,
         boot: due.boot.clone(),
-        rules: Rules {
-            expiry_held: engine.clock_watch.holds_expiry(engine.now()),
-        },
+        rules: engine.rules(),
     };
     let book = Arc::clone(book);
     let change = engine

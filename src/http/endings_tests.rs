@@ -8,7 +8,7 @@ use super::endings::{Endings, Seen};
 use super::fixture::Face;
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::store::rows::ReadyStep;
-use crate::store::runs;
+use crate::store::{removal, runs};
 use crate::words::ids::RunId;
 use crate::words::limits;
 use crate::words::names::{JobName, StepRef};
@@ -125,7 +125,7 @@ async fn play(events: Vec<Event>) {
             Event::Forget if !over.is_empty() => {
                 let run = over.remove(0);
                 forgot = true;
-                face.change(move |tx| Ok(runs::forget(tx, &run.definition, run.id)?))
+                face.change(move |tx| Ok(removal::begin(tx, &run.definition, run.id, &mut 1_000)?))
                     .await;
             }
             Event::Pass(ms) => face.clock.advance(ms),

@@ -16,7 +16,7 @@ use super::app::{App, VERSION};
 use super::error::Problem;
 use super::param::{Kind, Param};
 use super::{head, input};
-use crate::os::disk::FileSystem;
+use crate::domain::disk::{self, Lack, Room};
 use crate::store::migrate::FORMAT;
 use crate::store::tables::META;
 use crate::store::{Rows, StoreError};
@@ -28,13 +28,6 @@ const STALE_MS: u64 = 5_000;
 /// The loops pass once a second, and a change may take ten: beyond this they hang.
 const PASS_LOST_MS: u64 = 30_000;
 
-/// The room on the state directory's file system.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Space {
-    pub(super) free_bytes: u64,
-    pub(super) total_bytes: u64,
-}
-
 /// What the last check found.
 #[derive(Debug, Clone, Copy)]
 struct Report {
@@ -42,7 +35,7 @@ struct Report {
     store: bool,
     /// For so long nothing could be written, because another daemon has its turn.
     turn_wait_ms: u64,
-    space: Option<Space>,
+    space: Option<Room>,
     passes: u64,
     passes_moved: BootMillis,
 }
@@ -75,7 +68,7 @@ impl Health {
     }
 
     /// The room that was found last.
-    pub(super) fn space(&self) -> Option<Space> {
+    pub(super) fn space(&self) -> Option<Room> {
         self.last().and_then(|report| report.space)
     }
 }
@@ -98,14 +91,13 @@ pub(super) async fn check(app: &App) {
     });
     let store = read.await.is_ok();
     let turn_wait_ms = app.engine.store.turn_wait_ms();
-    let root = app.engine.directory.root().to_path_buf();
-    let space = tokio::task::spawn_blocking(move || {
-        FileSystem::of(&root).ok().map(|disk| Space {
-            free_bytes: disk.free_bytes,
-            total_bytes: disk.total_bytes,
-        })
-    })
-    .await;
+    let (disk, root) = (app.engine.disk.clone(), app.engine.directory.root().to_path_buf());
+    let low = app.config().state.low_disk_bytes;
+    let looked = tokio::task::spawn_blocking(move || {
+        disk.look(&root, low);
+        disk.room()
+    });
+    let space = looked.await;
     let (now, passes) = (app.engine.now().boot, app.engine.metrics.passes());
     let before = app.health.last();
     let passes_moved = before
@@ -142,6 +134,25 @@ pub(super) struct Check {
     age_ms: u64,
 }
 
+/// Whether there is room for new runs, and how much.
+fn disk_check(app: &App) -> (bool, String) {
+    let low = app.config().state.low_disk_bytes;
+    match app.health.free_bytes() {
+        None => (false, "free space is not known".to_owned()),
+        Some(free) => match app.engine.disk.lack() {
+            None => (true, format!("{free} bytes free")),
+            Some(Lack::Bytes) => (false, {
+                let enough = disk::enough_bytes(low);
+                format!("{free} bytes free: no new run begins with less than {enough}")
+            }),
+            Some(Lack::Files) => (
+                false,
+                format!("{free} bytes free, but hardly any files (inodes): no new run begins"),
+            ),
+        },
+    }
+}
+
 /// What `/readyz` looks at.
 pub(super) fn checks(app: &App) -> Vec<Check> {
     let now = app.engine.now().boot;
@@ -154,7 +165,6 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         age_ms,
     };
     let fresh = last.filter(|_| age_ms <= STALE_MS);
-    let low = app.config().state.low_disk_bytes;
     let store = match (last, fresh) {
         (None, _) => "not checked yet",
         (Some(_), None) => "does not answer",
@@ -164,11 +174,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         (Some(_), Some(report)) if report.store => "can be read",
         (Some(_), Some(_)) => "cannot be read",
     };
-    let disk = match app.health.free_bytes() {
-        None => (false, "free space is not known".to_owned()),
-        Some(free) if free < low => (false, format!("{free} bytes free, less than {low}")),
-        Some(free) => (true, format!("{free} bytes free")),
-    };
+    let disk = disk_check(app);
     let trusted = app.engine.book().locks_trusted;
     let draining = app.engine.is_stopping();
     let passing = is_passing(app, last, now);

@@ -17,7 +17,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use super::app::{App, VERSION};
 use super::error::Problem;
-use super::{health, nodes};
+use super::{dead_letters, health, nodes};
 use crate::domain::report::ReportTarget;
 use crate::engine::backups;
 use crate::engine::book::Book;
@@ -92,6 +92,8 @@ struct Seen {
     last_backup: Option<Millis>,
     /// By kind: reports that wait, and dead letters.
     effects: Vec<(&'static str, u64, u64)>,
+    /// Dead letters that are steps.
+    dead_steps: u64,
 }
 
 #[derive(Debug, Default)]
@@ -155,6 +157,7 @@ fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<See
         let dead = effects::dead_count(rows, target)?;
         seen.effects.push((target.word(), waiting, dead));
     }
+    seen.dead_steps = dead_letters::count_steps(rows)?;
     for name in book.slot_pools.keys() {
         match slot_numbers(rows, book, name, now) {
             Ok(numbers) => seen.slot_pools.push((name.clone(), numbers)),
@@ -250,6 +253,12 @@ fn register_process(registry: &mut Registry, app: &App) {
         "Bytes of the store file",
         stats.file_bytes,
     );
+    row(
+        registry,
+        "ductor_blob_bytes_swept",
+        "Bytes of large values that were removed because no run has them any more",
+        &app.engine.metrics.blob_bytes_swept,
+    );
     registry.register(
         "ductor_store_commit_seconds",
         "Commits with their sync to disk",
@@ -260,6 +269,11 @@ fn register_process(registry: &mut Registry, app: &App) {
         .get_or_create(&KindLabel { kind: "file" })
         .inc_by(stats.faults);
     registry.register("ductor_store_errors", "Faults of the store file", errors);
+    register_machine(registry, app);
+}
+
+/// What the machine has left, and what the daemon takes of it.
+fn register_machine(registry: &mut Registry, app: &App) {
     if let Some(free) = app.health.free_bytes() {
         gauge(
             registry,
@@ -492,8 +506,14 @@ fn register_told(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {
             .set(wide(*waiting_count));
         dead.get_or_create(&KindLabel { kind }).set(wide(*dead_count));
     }
+    dead.get_or_create(&KindLabel { kind: "step" })
+        .set(wide(seen.dead_steps));
     registry.register("ductor_effects_pending", "Reports that wait", waiting);
-    registry.register("ductor_dead_letters", "Reports that were given up", dead);
+    registry.register(
+        "ductor_dead_letters",
+        "Reports and steps that were given up",
+        dead,
+    );
 }
 
 fn register_slots(registry: &mut Registry, metrics: &Metrics, seen: &Seen) {

@@ -19,7 +19,7 @@ use crate::words::names::JobName;
 use crate::words::time::Millis;
 
 /// The promised metrics: name as Prometheus stores it, type, labels.
-const PROMISED: [(&str, &str, &[&str]); 47] = [
+const PROMISED: [(&str, &str, &[&str]); 48] = [
     ("ductor_build_info", "gauge", &["version", "commit"]),
     ("ductor_start_time_seconds", "gauge", &[]),
     ("ductor_ready", "gauge", &["check"]),
@@ -72,6 +72,7 @@ const PROMISED: [(&str, &str, &[&str]); 47] = [
     ("ductor_store_commit_seconds", "histogram", &[]),
     ("ductor_store_errors_total", "counter", &["kind"]),
     ("ductor_store_file_bytes", "gauge", &[]),
+    ("ductor_blob_bytes_swept_total", "counter", &[]),
     ("ductor_state_disk_free_bytes", "gauge", &[]),
     ("ductor_backup_last_success_timestamp_seconds", "gauge", &[]),
     ("ductor_process_resident_bytes", "gauge", &[]),

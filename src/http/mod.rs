@@ -10,6 +10,7 @@ mod backups;
 mod bridge;
 mod calendar;
 mod config;
+mod dead_letters;
 mod dry_runs;
 mod endings;
 mod error;
@@ -41,6 +42,7 @@ mod router;
 mod run_again;
 mod run_bulk;
 mod run_list;
+mod run_pins;
 mod run_signals;
 mod run_start;
 mod run_values;
@@ -64,6 +66,8 @@ mod workflows;
 
 #[cfg(test)]
 mod backup_tests;
+#[cfg(test)]
+mod dead_letter_tests;
 #[cfg(test)]
 mod endings_tests;
 #[cfg(test)]

@@ -187,6 +187,7 @@ fn path_parameter(name: &str) -> Value {
         "family_slug" => "The name of a workflow.",
         "version" => "The number of a version, from 1.",
         "checkpoint" => "The id of a step that waits for somebody: RUN:STEP.",
+        "letter" => "The id of a dead letter: report-N, or step-RUN-STEP.",
         "token" => "The token of a claimed task.",
         _ => "",
     };

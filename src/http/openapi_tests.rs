@@ -13,9 +13,10 @@ use super::router::page;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::run::RunEvent;
 use crate::engine::changes::{nodes, start};
-use crate::store::rows::NodeRecord;
+use crate::store::rows::{DeadStep, NodeRecord};
 use crate::store::runs::{by_id, replace};
-use crate::words::ids::{EntryId, RunId};
+use crate::store::tables::DEAD_STEPS;
+use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::JobName;
 use crate::words::time::Millis;
 
@@ -141,6 +142,16 @@ async fn stage() -> Stage {
     let last = face.post("/jobs/a/start").await.json();
     let text = |name: &str| last[name].as_str().unwrap().to_owned();
     let ended = first.run.id.to_string();
+    let (dead, run) = (first.step.clone(), first.run.id);
+    face.change(move |tx| {
+        let row = DeadStep {
+            job: JobName::new("a").unwrap(),
+            at: BEGIN,
+            deaths: 5,
+        };
+        Ok(tx.put(&DEAD_STEPS, &(TenantId::DEFAULT, run, dead.clone()), &row)?)
+    })
+    .await;
     let record = NodeRecord {
         generated: true,
         host: "h".to_owned(),
@@ -226,6 +237,7 @@ impl Stage {
             "rejectCheckpoint" => "no",
             _ => "form",
         };
+        let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
         let names = [
             ("{checkpoint}", checkpoint.as_str()),
@@ -239,6 +251,7 @@ impl Stage {
             ("{family_slug}", "nightly-report"),
             ("{version}", "1"),
             ("{token}", self.token.as_str()),
+            ("{letter}", letter.as_str()),
         ];
         names
             .iter()
@@ -297,6 +310,7 @@ fn sample(param: &Param) -> &'static str {
         (_, Kind::Version) => "1",
         ("at" | "from", _) => "2025-11-29T18:00:00Z",
         ("topics", _) => "runs,slots",
+        ("after", Kind::Integer) => "1",
         ("after", _) => "1.0",
         ("expression", _) => "30 2 * * *",
         ("pagination.cursor", _) => "",

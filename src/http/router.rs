@@ -15,10 +15,10 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search,
-    logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list,
-    run_signals, run_start, run_values, runs, schedules, slots, start, status, store_check, stream, tail,
-    timeline, week, why, workflow_versions, workflows,
+    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk,
+    run_list, run_pins, run_signals, run_start, run_values, runs, schedules, slots, start, status,
+    store_check, stream, tail, timeline, week, why, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -120,6 +120,10 @@ fn slot_pools_and_runs(page: Page) -> Page {
             fields(&run_again::RETRY), shows(data::<run_again::RetriedRun>), creates(data::<run_start::StartedRun>), versioned();
         post "/api/runs/{run}:rerun", run_again::rerun, rerunRun, "run:write", "Starts the job of a run once more, as a new run.",
             fields(&run_again::RERUN), creates(data::<run_again::RerunRun>), accepts(data::<run_again::RerunRun>), versioned();
+        post "/api/runs/{run}:pin", run_pins::pin, pinRun, "run:write", "Keeps a run and its logs until somebody says otherwise.",
+            fields(&run_pins::FIELDS), shows(data::<run_pins::PinnedRun>), versioned();
+        post "/api/runs/{run}:unpin", run_pins::unpin, unpinRun, "run:write", "Keeps a run no longer than others.",
+            fields(&once::FIELDS), shows(data::<run_pins::PinnedRun>), versioned();
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log", logs::read, readLog, "run:read", "Bytes of a log.",
             query(&logs::QUERY), sends("text/plain");
         get "/api/runs/{run}/steps/{step}/attempts/{attempt}/log/tail", tail::follow, followLog, "run:read", "A log as it grows.",
@@ -233,6 +237,14 @@ fn the_daemon(page: Page) -> Page {
             shows(data::<Vec<backups::BackupView>>);
         post "/api/backups", backups::make, makeBackup, "system:write", "Copies the store to one file, while the daemon works.",
             fields(&backups::FIELDS), creates(data::<backups::BackupView>), accepts(data::<backups::BackupView>);
+        get "/api/dead_letters", dead_letters::list, listDeadLetters, "event:read", "What was given up: steps with which daemons died, and reports that could not be delivered.",
+            query(&dead_letters::FILTERS), query(&PARAMS), shows(page_of::<dead_letters::LetterView>);
+        get "/api/dead_letters/{letter}", dead_letters::show, showDeadLetter, "event:read", "One dead letter.",
+            shows(data::<dead_letters::LetterView>);
+        post "/api/dead_letters/{letter}:retry", dead_letters::retry, retryDeadLetter, "event:write", "Delivers a report anew, or tries a step again by a new run.",
+            creates(data::<dead_letters::HandledLetter>), accepts(data::<dead_letters::HandledLetter>);
+        post "/api/dead_letters/{letter}:discard", dead_letters::discard, discardDeadLetter, "event:write", "Puts a dead letter away.",
+            shows(data::<dead_letters::HandledLetter>);
         get "/api/stream", stream::follow, followChanges, "event:read", "What each commit changes, as it happens.",
             query(&stream::QUERY), sends("text/event-stream"), refuses(&[429]);
         get "/api/openapi.json", openapi::show, showApi, "open", "This document.", shows(any_object), versioned();

@@ -120,7 +120,7 @@ pub(super) fn not_waiting(phase: &str, attempt: u32) -> String {
     }
 }
 
-fn version_of(rows: &mut impl Rows, id: RunId) -> Result<Option<String>, StoreError> {
+pub(super) fn version_of(rows: &mut impl Rows, id: RunId) -> Result<Option<String>, StoreError> {
     Ok(by_id(rows, id)?.map(|run| run.record_version.to_string()))
 }
 
@@ -189,6 +189,7 @@ fn rerun_answer((of, job, pool): (RunId, &str, Option<&str>), started: &Started)
         | Started::TooLate
         | Started::LeftToOthers
         | Started::NodeDrained(_)
+        | Started::NoRoom
         | Started::Refused(_)
         | Started::StillRunning => return None,
     };

@@ -251,6 +251,7 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
             Problem::invalid(issues.iter().map(fault).collect())
         }
         Begun::Refused(why) => Problem::forbidden_by_state(why.clone()),
+        Begun::NoRoom => super::start::no_room(),
         Begun::Run { .. } => unreachable!("an accepted start has an answer"),
     }
 }

@@ -12,6 +12,7 @@ use super::error::Problem;
 use super::input;
 use super::param::{Kind, Param};
 use super::runs::{self, Data};
+use crate::domain::workflow::graph::history::Transition;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::engine::changes::fold::value_of;
 use crate::store::tables::HISTORY;
@@ -52,9 +53,13 @@ pub(super) struct HistoryView {
 /// One line of a run's history.
 #[derive(Debug, Serialize, ToSchema)]
 struct HistoryItem {
+    /// Its number in the run; some are missing where lines were compacted.
+    seq: u64,
+    /// `pinned`, `standard`, or `compactable`: it may be compacted.
+    class: &'static str,
     /// The step; the run itself without one.
     step: Option<String>,
-    /// The state that it has from here, or what somebody did.
+    /// The state that it has from here, what somebody did, or `compacted`: what such lines said is counted in the detail.
     what: String,
     detail: String,
 }
@@ -135,7 +140,7 @@ pub(super) async fn history(
 ) -> Result<Response, Problem> {
     let id = runs::id_of(&text)?;
     let pairs = input::query(&uri, &HISTORY_QUERY)?;
-    let after = input::number(&pairs, "after_version", 0, u64::MAX)?;
+    let after = input::number(&pairs, "after", 0, u64::MAX)?;
     let limit = input::number(&pairs, "limit", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_MAX);
     let rows = app
         .engine
@@ -144,7 +149,9 @@ pub(super) async fn history(
             tx.scan(&HISTORY, &(TENANT, id), key.as_ref(), limit)
         })
         .await?;
-    let line = |item: crate::domain::workflow::graph::tick::Transition| HistoryItem {
+    let line = |item: Transition| HistoryItem {
+        seq: item.seq,
+        class: item.class.word(),
         step: item.step.map(|step| step.to_string()),
         what: item.what,
         detail: item.detail,

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::once::{self, Once};
+use super::run_pins::PinView;
 use super::waits::{for_worker, is_own_queue};
 use super::{head, slots, version};
 use crate::domain::report::{Effect, EffectState};
@@ -22,7 +23,7 @@ use crate::engine::changes::cancel::RunCancelled;
 use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
-use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
+use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
 use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -120,6 +121,10 @@ pub(super) struct RunDetail {
     #[serde(flatten)]
     run: RunView,
     poisoned: bool,
+    /// Why it is kept when others are removed; null if it is not.
+    pinned: Option<PinView>,
+    /// Its history is so long that it should end and go on as another run.
+    should_continue_as_new: bool,
     waiting_reason: Option<Waiting>,
     steps: Vec<StepView>,
     /// Who was told of it, or shall be, oldest first.
@@ -310,9 +315,13 @@ fn detail(
     }
     let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
+    let pin = rows.get(&PINS, &(TENANT, id))?;
+    let header = run.graph.as_ref();
     let detail = RunDetail {
         run: RunView::of(&run),
         poisoned,
+        pinned: pin.as_ref().map(PinView::of),
+        should_continue_as_new: header.is_some_and(|header| header.history.should_continue_as_new()),
         waiting_reason,
         steps,
         reports: reports.iter().map(ReportView::of).collect(),

@@ -14,6 +14,7 @@ use super::input;
 use super::jobs::{self, Known};
 use super::once::{self, Once};
 use super::param::{Kind, Param};
+use crate::domain::disk;
 use crate::domain::slots::admission::SlotRefusal;
 use crate::engine::changes::remember::{Answer, Asked};
 use crate::engine::changes::start::Started;
@@ -106,6 +107,7 @@ pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Res
     let told = desk::start_job(&app.engine, wish, asked).await?;
     once::respond(told, |started| match &started {
         Started::Refused(refusal) => refused(refusal),
+        Started::NoRoom => no_room(),
         Started::StillRunning | Started::NodeDrained(_) => {
             Problem::forbidden_by_state(started.refusal(&name).unwrap_or_default())
         }
@@ -116,6 +118,11 @@ pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Res
         | Started::TooLate
         | Started::LeftToOthers => unreachable!("a start by hand has no due moment"),
     })
+}
+
+/// The disk has too little room for a new run.
+pub(super) fn no_room() -> Problem {
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, disk::NO_ROOM)
 }
 
 fn wants_retries(body: &[u8]) -> Result<bool, Problem> {
@@ -167,6 +174,7 @@ fn answer(known: &Known, started: &Started) -> Option<Answer> {
             | Started::Refused(_)
             | Started::LeftToOthers
             | Started::NodeDrained(_)
+            | Started::NoRoom
             | Started::StillRunning,
             _,
         ) => None,

@@ -11,14 +11,15 @@ use super::app::{App, VERSION};
 use super::config::ConfigurationView;
 use super::error::Problem;
 use super::runs::Data;
-use super::{health, nodes};
+use super::{dead_letters, health, nodes};
+use crate::domain::disk::Lack;
 use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
 use crate::engine::book::Book;
 use crate::engine::changes::drift::{Drift, Other};
 use crate::engine::changes::{head, late};
 use crate::store::rows::{BreachRow, NodeRecord};
-use crate::store::tables::{NODE_DRAINS, POISONED_RUNS, READY_STEPS, RUNS, TASKS};
+use crate::store::tables::{DEAD_STEPS, NODE_DRAINS, READY_STEPS, RUNS, TASKS};
 use crate::store::{Rows, StoreError, StoreStats, effects, entries, runs};
 use crate::words::ids::TenantId;
 use crate::words::limits;
@@ -43,9 +44,10 @@ pub(super) struct StatusView {
     ready: bool,
     draining: bool,
     counts: Counts,
+    /// Steps with which daemons died, until somebody has looked after their dead letters.
     poisoned_runs: Vec<PoisonedView>,
     late_jobs: Vec<LateJob>,
-    /// Reports that were given up.
+    /// Reports and steps that were given up, until somebody has looked after them.
     dead_letters: u64,
     pools: Vec<PoolSummary>,
     nodes: Vec<NodeSummary>,
@@ -69,8 +71,10 @@ struct DiskView {
     /// Absent until it was looked at.
     free_bytes: Option<u64>,
     total_bytes: Option<u64>,
-    /// With less free the daemon is not ready.
+    /// With less free the daemon is not ready, and no new run begins.
     low_bytes: u64,
+    /// `bytes` or `files`: there is so little left of them that no new run begins.
+    lack: Option<&'static str>,
     /// Of all logs; counted now and then, absent until then and when they are too many to count.
     logs_bytes: Option<u64>,
 }
@@ -82,6 +86,10 @@ impl DiskView {
             free_bytes: space.map(|space| space.free_bytes),
             total_bytes: space.map(|space| space.total_bytes),
             low_bytes: app.config().state.low_disk_bytes,
+            lack: app.engine.disk.lack().map(|lack| match lack {
+                Lack::Bytes => "bytes",
+                Lack::Files => "files",
+            }),
             logs_bytes: app.engine.metrics.logs_bytes(),
         }
     }
@@ -348,14 +356,14 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
     let (failed_last_24h, failed_is_lower_bound) = failed_since(rows, now)?;
     let live = runs::live(rows)?;
     let running = live.len();
-    let poisoned = rows.scan_each_back(&POISONED_RUNS, &(TENANT,), None, limits::PAGE_DEFAULT)?;
+    let poisoned = rows.scan_each_back(&DEAD_STEPS, &(TENANT,), None, limits::PAGE_DEFAULT)?;
     let poisoned = poisoned
         .into_iter()
         .filter_map(|each| each.row.ok())
-        .map(|((_, run), row)| PoisonedView {
+        .map(|((_, run, step), row)| PoisonedView {
             run_id: run.to_string(),
             job: row.job.to_string(),
-            step: row.step.to_string(),
+            step: step.to_string(),
             at: row.at.to_string(),
         });
     let counts = Counts {
@@ -368,6 +376,7 @@ fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Seen, StoreErr
     for target in ReportTarget::ALL {
         dead_letters += effects::dead_count(rows, target)?;
     }
+    dead_letters += dead_letters::count_steps(rows)?;
     let late = late::all_stored(rows)?;
     let drained = rows.scan_each(&NODE_DRAINS, &(), None, usize::MAX)?;
     Ok(Seen {
@@ -480,6 +489,9 @@ fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> 
     {
         return format!("Not ready: the store {}", check.detail);
     }
+    if let (["disk"], Some(check)) = (&bad[..], checks.iter().find(|check| check.name == "disk")) {
+        return format!("No room for new runs: {}.", check.detail);
+    }
     if !bad.is_empty() {
         return format!("Not ready: {}.", bad.join(", "));
     }
@@ -491,7 +503,7 @@ fn verdict(checks: &[health::Check], seen: &Seen, complaint: Option<String>) -> 
     }
     if !seen.poisoned.is_empty() {
         return format!(
-            "{} runs were given up because daemons died with them.",
+            "{} steps were given up because daemons died with them: see the dead letters.",
             seen.poisoned.len()
         );
     }

@@ -3,7 +3,8 @@
 //! A test in the same process plans them on its own [`Faults`]; a test of the binary sets `DUCTOR_FAIL=@FILE`, and the
 //! file holds lines `point=action`, read again at each point. Actions: `error`, `enospc`, `eacces`, `erofs`, `stall:MS`,
 //! `kill` (the process ends as by SIGKILL), `once:` in front of any of them for the first hit only. A line
-//! `clock.offset=+3600000` moves the wall clock of the process by so many milliseconds, for as long as it stands there.
+//! `clock.offset=+3600000` moves the wall clock of the process by so many milliseconds, for as long as it stands there; a line
+//! `disk.free=1000` lets the disk of the state directory have so many bytes free.
 
 use std::collections::HashMap;
 use std::io;
@@ -132,6 +133,21 @@ fn offset_in(plan: &str) -> i64 {
     value.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
+/// The free bytes of the disk that the plan pretends, by a line `disk.free=BYTES`. `None` in a release build.
+pub fn planned_free_bytes() -> Option<u64> {
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    free_in(&std::fs::read_to_string(plan_file()?).ok()?)
+}
+
+fn free_in(plan: &str) -> Option<u64> {
+    let value = plan
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("disk.free="));
+    value.and_then(|text| text.trim().parse().ok())
+}
+
 fn from_environment(point: &str) -> Option<Fault> {
     let path = plan_file()?;
     let text = std::fs::read_to_string(path).ok()?;
@@ -190,5 +206,7 @@ mod tests {
         assert_eq!(offset_in("clock.offset=soon\n"), 0);
         assert_eq!(offset_in(""), 0);
         assert_eq!(clock_offset_ms(5), 0, "no plan in this process");
+        assert_eq!(free_in("x=error\ndisk.free=1000\n"), Some(1_000));
+        assert_eq!((free_in("disk.free=some"), planned_free_bytes()), (None, None));
     }
 }

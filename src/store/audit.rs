@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
+use super::blob_names;
+use super::blobs::Blobs;
 use super::check::{self, Checked, Findings};
 use super::error::StoreError;
 use super::table::Rows;
@@ -12,6 +14,7 @@ use super::tables::{ATTEMPTS, NAMES, RUNS};
 use super::tx::ReadTx;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::run::RunState;
+use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
 
 /// What stood in the files.
@@ -47,7 +50,13 @@ pub fn audit_files(directory: &Path) -> Result<Audited, StoreError> {
     let mut checked = Checked {
         findings: check::check(&mut tx)?,
         rows: tx.count_rows()?,
+        unnamed_blobs: 0,
+        unread_blobs: 0,
     };
+    let named = blob_names::all(&mut tx)?;
+    let blobs = Blobs::of_state(directory, Faults::default()).check(&named, u64::MAX)?;
+    checked.findings.extend(blobs.findings);
+    checked.unnamed_blobs = blobs.unnamed;
     let runs = runs_of(&mut tx, &mut checked.findings)?;
     let content = content_of(&mut tx)?;
     Ok(Audited {

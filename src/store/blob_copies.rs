@@ -3,6 +3,7 @@
 //! A store has no such table: a restore makes files of it and drops it. A blob that is damaged is copied as it is, like a
 //! row that cannot be read; the check of the backup says so.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 
@@ -32,7 +33,7 @@ pub(super) enum CopyFault {
 /// The copies in a backup.
 #[derive(Debug, Default)]
 pub(super) struct CopiedBlobs {
-    pub(super) count: u64,
+    pub(super) names: BTreeSet<Sha256Name>,
     pub(super) findings: Findings,
 }
 
@@ -113,7 +114,7 @@ pub(super) fn check_in(snapshot: &ReadTransaction) -> Result<CopiedBlobs, StoreE
 impl CopiedBlobs {
     fn close(&mut self, open: Option<(Sha256Name, Sha256)>) {
         let Some((sha256, hash)) = open else { return };
-        self.count += 1;
+        self.names.insert(sha256);
         if hash.finalize().as_slice() != sha256.0 {
             let cause = "its bytes have another hash".to_owned();
             self.findings

@@ -6,6 +6,7 @@
 //! new or renews its time, and a sweep looks only at files that are old; the two keep each other out by a lock for the
 //! instant in which one of them acts. Two daemons may put, read and sweep at the same time.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -85,6 +86,17 @@ pub struct Swept {
     pub bytes: u64,
     /// Files that a kill or a full disk had left unfinished.
     pub unfinished: u64,
+}
+
+/// What a check of the blob area found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BlobsChecked {
+    /// What differs.
+    pub findings: Findings,
+    /// Blobs that no row names: a sweep takes them when they are old.
+    pub unnamed: u64,
+    /// Blobs whose bytes were not read.
+    pub unread: u64,
 }
 
 /// A file of the blob area.
@@ -175,7 +187,7 @@ impl Blobs {
 
     /// Keeps sweeps away while the result is held. Where nobody ever put anything nothing is written: there is nothing to
     /// sweep either, and what is put from now on is too young.
-    pub(super) fn keep_all(&self) -> std::io::Result<Option<HeldLock>> {
+    pub fn keep_all(&self) -> std::io::Result<Option<HeldLock>> {
         if self.lock_file().exists() {
             self.share_lock().map(Some)
         } else {
@@ -318,36 +330,90 @@ impl Blobs {
         Ok(found)
     }
 
-    /// Compares every blob with its name, and `named` (names and sizes that rows have) with what is there.
-    pub fn check(&self, named: &[(Sha256Name, u64)]) -> Result<Findings, StoreError> {
-        let mut findings = Findings::new();
+    /// Compares `named` (names and sizes that rows have) with what is there, and every blob with its name, as far as all of
+    /// them together have at most `read_max` bytes; the others are only looked at. No sweep works meanwhile.
+    pub fn check(
+        &self,
+        named: &BTreeMap<Sha256Name, u64>,
+        read_max: u64,
+    ) -> Result<BlobsChecked, StoreError> {
+        let _kept = self.keep_all()?;
+        let mut checked = BlobsChecked::default();
+        let mut left = read_max;
         for each in self.all()? {
-            let is_right = match File::open(&each.path) {
-                Ok(file) => hash_of(file)? == each.sha256,
-                // A sweep was here.
+            checked.unnamed += u64::from(!named.contains_key(&each.sha256));
+            let file = match File::open(&each.path) {
+                Ok(file) => file,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            if !is_right {
+            let bytes = file.metadata()?.len();
+            if bytes > left {
+                checked.unread += 1;
+                continue;
+            }
+            left -= bytes;
+            if hash_of(file)? != each.sha256 {
                 let cause = "its bytes have another hash".to_owned();
                 let sha256 = each.sha256;
-                findings.push(BlobError::Damaged { sha256, cause }.to_string());
+                let finding = BlobError::Damaged { sha256, cause }.to_string();
+                checked.findings.push(finding);
             }
         }
         for (sha256, bytes) in named {
             match std::fs::metadata(self.path_of(*sha256)) {
                 Ok(data) if data.len() == *bytes => {}
-                Ok(data) => findings.push(format!(
+                Ok(data) => checked.findings.push(format!(
                     "blob {sha256} has {} bytes, a row says {bytes}",
                     data.len()
                 )),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    findings.push(BlobError::Missing(*sha256).to_string());
+                    checked.findings.push(BlobError::Missing(*sha256).to_string());
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(findings)
+        Ok(checked)
+    }
+
+    /// Blobs that are older than `older_than`, from the folder `first` on, at most `max`; and the folder from which to go on,
+    /// if there may be more.
+    pub fn old_ones(
+        &self,
+        first: u8,
+        older_than: Duration,
+        now: Millis,
+        max: usize,
+    ) -> Result<(BTreeSet<Sha256Name>, Option<u8>), StoreError> {
+        let age_ms = u64::try_from(older_than.as_millis()).unwrap_or(u64::MAX);
+        let mut old = BTreeSet::new();
+        for folder in first..=u8::MAX {
+            if folder > first && old.len() >= max {
+                return Ok((old, Some(folder)));
+            }
+            for entry in entries_of(&self.folder_of(folder))? {
+                let Some(sha256) = entry.file_name().to_str().and_then(sha256_of) else {
+                    continue;
+                };
+                if now.since(modified_at(&entry.path())?) > age_ms {
+                    old.insert(sha256);
+                }
+            }
+        }
+        Ok((old, None))
+    }
+
+    /// Makes a blob young again before another row names it. One that is gone is an error.
+    pub fn renew(&self, payload: &Payload) -> Result<(), BlobError> {
+        let Payload::Blob { sha256, bytes } = payload else {
+            return Ok(());
+        };
+        let _kept = self.share_lock()?;
+        if renewed(&self.path_of(*sha256), *bytes)? {
+            Ok(())
+        } else {
+            Err(BlobError::Missing(*sha256))
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Payloads beside the store: what is kept, what is refused, what a sweep takes, and what a backup carries.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::blobs::{BlobError, Blobs, Swept};
+use super::blobs::{BlobError, Blobs, BlobsChecked, Swept};
 use super::coordination::StateDirectory;
 use super::error::StoreError;
 use super::restore::{self, RestoreError};
@@ -267,7 +268,14 @@ fn many_threads_put_the_same_and_other_payloads_while_sweeps_run() {
         scope.spawn(sweep);
     });
     assert_eq!(place.files().len(), 4);
-    assert!(place.blobs.check(&[]).unwrap().is_empty());
+    assert!(
+        place
+            .blobs
+            .check(&BTreeMap::new(), u64::MAX)
+            .unwrap()
+            .findings
+            .is_empty()
+    );
 }
 
 #[test]
@@ -278,25 +286,31 @@ fn the_check_compares_blobs_with_their_names_and_with_what_rows_say() {
         place.blobs.put(&first).unwrap(),
         place.blobs.put(&second).unwrap(),
     ];
-    let named = kept
+    let names = kept
         .each_ref()
         .map(|payload| (payload.blob().unwrap(), payload.bytes()));
-    assert!(place.blobs.check(&named).unwrap().is_empty());
+    let named = BTreeMap::from(names);
+    let check = |read_max| place.blobs.check(&named, read_max).unwrap();
+    assert_eq!(check(u64::MAX), BlobsChecked::default());
+    assert_eq!(check(25_000).unread, 1);
+    let unnamed = place.blobs.check(&BTreeMap::from([names[0]]), u64::MAX).unwrap();
+    assert_eq!((unnamed.findings.len(), unnamed.unnamed), (0, 1));
     let path = |payload: &Payload| {
         let name = payload.blob().unwrap().to_string();
         place.state().join("blobs").join(&name[..2]).join(&name)
     };
     std::fs::write(path(&kept[0]), "\"short\"").unwrap();
     std::fs::remove_file(path(&kept[1])).unwrap();
-    let [damaged, missing] = named.map(|(name, _)| name);
-    assert_eq!(
-        place.blobs.check(&named).unwrap(),
-        [
-            format!("blob {damaged} is damaged: its bytes have another hash"),
-            format!("blob {damaged} has 7 bytes, a row says 20000"),
-            format!("blob {missing} is missing from the state directory"),
-        ]
-    );
+    let [damaged, missing] = names.map(|(name, _)| name);
+    let mut expected = [
+        format!("blob {damaged} is damaged: its bytes have another hash"),
+        format!("blob {damaged} has 7 bytes, a row says 20000"),
+        format!("blob {missing} is missing from the state directory"),
+    ];
+    expected.sort();
+    let mut found = check(u64::MAX).findings;
+    found.sort();
+    assert_eq!(found, expected);
 }
 
 /// A state directory with a store and three blobs, one of which has several pieces.

@@ -8,7 +8,9 @@ use std::path::Path;
 use redb::ReadableDatabase;
 
 use super::backup::Source;
+use super::blob_names;
 use super::blobs::Blobs;
+use super::check_history;
 use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
@@ -28,6 +30,7 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::run::StepPhase;
 use crate::os::failpoint::Faults;
 use crate::words::ids::RunId;
+use crate::words::limits;
 use crate::words::names::{JobName, SlotPoolName};
 
 /// What a check found: one sentence each. Empty = clean.
@@ -40,6 +43,10 @@ pub struct Checked {
     pub findings: Findings,
     /// Rows of all tables.
     pub rows: u64,
+    /// Blobs that no row names: no damage, a sweep takes them.
+    pub unnamed_blobs: u64,
+    /// Blobs whose bytes were not compared with their names, only their sizes with the rows.
+    pub unread_blobs: u64,
 }
 
 /// Rows read at once.
@@ -55,7 +62,22 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_remembered(tx, &mut findings)?;
     check_effects(tx, &mut findings)?;
     check_workflows::check(tx, &mut findings)?;
+    check_history::check(tx, &mut findings)?;
     Ok(findings)
+}
+
+/// Checks the store of a working daemon and its blobs: the bytes of so many of them as can be read while somebody waits.
+pub fn check_working(tx: &mut ReadTx, blobs: &Blobs) -> Result<Checked, StoreError> {
+    let mut findings = check(tx)?;
+    let named = blob_names::all(tx)?;
+    let mut of_blobs = blobs.check(&named, limits::BLOBS_READ_BY_CHECK_MAX)?;
+    findings.append(&mut of_blobs.findings);
+    Ok(Checked {
+        findings,
+        rows: tx.count_rows()?,
+        unnamed_blobs: of_blobs.unnamed,
+        unread_blobs: of_blobs.unread,
+    })
 }
 
 /// Opens the file of a stopped daemon and checks it, every checksum too. It makes no file and migrates nothing; what a kill
@@ -68,10 +90,14 @@ pub fn check_files(directory: &Path) -> Result<Checked, StoreError> {
     format.unwrap_or(Ok(()))?;
     let (_database, mut tx) = open_stopped(directory)?;
     let mut findings = check(&mut tx)?;
-    findings.append(&mut Blobs::of_state(directory, Faults::default()).check(&[])?);
+    let named = blob_names::all(&mut tx)?;
+    let mut of_blobs = Blobs::of_state(directory, Faults::default()).check(&named, u64::MAX)?;
+    findings.append(&mut of_blobs.findings);
     Ok(Checked {
         findings,
         rows: tx.count_rows()?,
+        unnamed_blobs: of_blobs.unnamed,
+        unread_blobs: of_blobs.unread,
     })
 }
 
@@ -180,7 +206,10 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         TASK_CLAIMS,
         WORKFLOWS,
         WORKFLOW_DRAFTS,
-        WORKFLOW_VERSIONS
+        WORKFLOW_VERSIONS,
+        REMOVALS,
+        PINS,
+        DEAD_STEPS
     );
     Ok(())
 }
@@ -325,13 +354,28 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
     }
     compare(tx, &all::ACTIVE_RUNS, active, findings)?;
     compare(tx, &all::JOB_RUNS, of_jobs, findings)?;
+    let mut removed = BTreeSet::new();
+    every(tx, &all::REMOVALS, |(_, id), _| {
+        removed.insert(id);
+    })?;
     let headers = Headers {
         known: known.clone(),
+        removed: removed.clone(),
         alive_jobs,
         timers,
     };
     check_steps(tx, headers, findings)?;
-    belongings(tx, &known, findings)?;
+    for id in &removed {
+        if known.contains_key(id) {
+            findings.push(format!("removals: {id} is a run all the same"));
+        }
+    }
+    belongings(
+        tx,
+        |id| known.contains_key(&id),
+        |id| removed.contains(&id),
+        findings,
+    )?;
     every(tx, &all::RETRY_RIGHTS, |(_, id), _| {
         if !alive.contains(&id) {
             findings.push(format!("retry_rights: {id} has ended, or there is no such run"));
@@ -343,12 +387,18 @@ fn check_runs(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError
 /// What belongs to a run goes with it.
 fn belongings(
     tx: &mut ReadTx,
-    known: &BTreeMap<RunId, JobName>,
+    is_known: impl Fn(RunId) -> bool,
+    is_removed: impl Fn(RunId) -> bool,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut orphans: BTreeSet<(&str, &str, RunId)> = BTreeSet::new();
+    every(tx, &all::PINS, |(_, id), _| {
+        if !is_known(id) {
+            orphans.insert(("pins", "a pin", id));
+        }
+    })?;
     let mut note = |table, what, id| {
-        if !known.contains_key(&id) {
+        if !is_known(id) && !is_removed(id) {
             orphans.insert((table, what, id));
         }
     };
@@ -360,6 +410,9 @@ fn belongings(
         note("history", "a history", id);
     })?;
     every(tx, &all::FACTS, |(_, id, _), _| note("facts", "a fact", id))?;
+    every(tx, &all::DEAD_STEPS, |(_, id, _), _| {
+        note("dead_steps", "a dead letter", id);
+    })?;
     for (table, what, id) in orphans {
         findings.push(format!("{table}: {id} has {what} and no run"));
     }

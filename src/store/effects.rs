@@ -65,6 +65,11 @@ pub fn waiting_count(
     )
 }
 
+/// True for a dead letter.
+pub fn is_dead(effect: &Effect) -> bool {
+    matches!(effect.state, EffectState::Dead { .. })
+}
+
 /// Dead letters of this kind.
 pub fn dead_count(rows: &mut impl Rows, target: ReportTarget) -> Result<u64, StoreError> {
     count(rows, &count_word("dead", target), "")

@@ -4,9 +4,9 @@
 use super::codec::{self, Record};
 use super::feed::FeedRow;
 use super::rows::{
-    Boot, ClosedRow, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry, NodeRecord,
-    Number, Owed, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow,
-    ScheduleMark, UnseenRow, WaitingRow,
+    Boot, ClosedRow, DeadStep, DefinitionRecord, DueRow, Ending, EndingCause, Fire, LiveAttempt, LiveEntry,
+    NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep,
+    Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
 };
 use super::{golden_backups, golden_daemons, golden_fires, golden_graphs, golden_reports, golden_workflows};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
@@ -519,6 +519,8 @@ fn decode_all(bytes: &[u8]) {
         ClosedRow,
         UnseenRow,
         PoisonedRun,
+        Pin,
+        DeadStep,
         Remembered,
         FeedRow,
         RetryRight,

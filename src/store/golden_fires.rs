@@ -2,7 +2,7 @@
 
 use super::feed::{FeedItem, FeedRow};
 use super::golden::{Sample, job, sample, why};
-use super::rows::{Boot, Fire, Owed, PoisonedRun, Remembered, ScheduleMark};
+use super::rows::{Boot, DeadStep, Fire, Owed, Pin, PoisonedRun, Remembered, ScheduleMark};
 use crate::domain::workflow::run::RetryRight;
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
@@ -40,6 +40,22 @@ fn fire_samples(out: &mut Vec<Sample>) {
             job: job(),
             step: StepRef::main(),
             at,
+        },
+    ));
+    out.push(sample(
+        "any",
+        &Pin {
+            at,
+            by: "me".to_owned(),
+            reason: why(),
+        },
+    ));
+    out.push(sample(
+        "any",
+        &DeadStep {
+            job: job(),
+            at,
+            deaths: 5,
         },
     ));
     let answer = Remembered {

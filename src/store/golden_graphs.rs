@@ -7,10 +7,10 @@ use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
+use crate::domain::workflow::graph::history::{HistoryCounts, Retention, Transition};
 use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
 };
-use crate::domain::workflow::graph::tick::Transition;
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
@@ -46,7 +46,15 @@ fn header() -> GraphHeader {
         tier: Tier::Background,
         fairness_key: "k".to_owned(),
         labels: vec![("n".to_owned(), "v".to_owned())],
-        pinned: true,
+        history: HistoryCounts {
+            appended: 9,
+            appended_bytes: 900,
+            kept: 7,
+            kept_bytes: 700,
+            compactable: 3,
+            compactable_bytes: 300,
+            compacted_to: 5,
+        },
     }
 }
 
@@ -212,6 +220,8 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     facts(out);
     claims(out);
     let item = Transition {
+        seq: 4,
+        class: Retention::Standard,
         step: Some(step_ref("s")),
         what: "succeeded".to_owned(),
         detail: "d".to_owned(),

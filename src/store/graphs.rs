@@ -2,15 +2,16 @@
 
 use super::error::StoreError;
 use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskRow};
+use super::keys::Key;
 use super::rows::{Present, ReadyStep};
 use super::runs::TENANT;
 use super::table::Rows;
 use super::tables::{CHECKPOINTS, FACTS, HISTORY, READY_STEPS, RUNS, STEPS, TASKS, TIMERS, VALUES};
 use super::tx::Tx;
 use crate::domain::payload::Payload;
+use crate::domain::workflow::graph::history::{Compaction, Dropped, Transition};
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::state::{Line, TaskPlace, WaitsFor};
-use crate::domain::workflow::graph::tick::Transition;
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::time::Millis;
@@ -158,8 +159,19 @@ pub fn value(rows: &mut impl Rows, run: RunId, name: &ValueName) -> Result<Optio
     Ok(row.map(|row| row.0))
 }
 
-/// Writes what a tick did.
-pub fn put_history(tx: &mut Tx<'_>, run: &Run, items: Vec<Transition>) -> Result<(), StoreError> {
+/// Writes what a tick did, and compacts what was written since the last time, if that is due.
+pub fn put_history(
+    tx: &mut Tx<'_>,
+    run: &Run,
+    mut items: Vec<Transition>,
+    compaction: Option<Compaction>,
+) -> Result<(), StoreError> {
+    if let Some(compaction) = compaction {
+        let mut dropped = Dropped::default();
+        compact_rows(tx, run.id, compaction.after, &mut dropped)?;
+        dropped.take_from(&mut items);
+        items.push(dropped.line(compaction.seq));
+    }
     if items.is_empty() {
         return Ok(());
     }
@@ -169,6 +181,24 @@ pub fn put_history(tx: &mut Tx<'_>, run: &Run, items: Vec<Transition>) -> Result
         &(TENANT, run.id, run.record_version),
         &HistoryRow { at, items },
     )
+}
+
+/// Takes the compactable lines out of the rows of versions after `after`. A row that cannot be read stays: it is told by the
+/// check, and must not hold its run up.
+fn compact_rows(tx: &mut Tx<'_>, run: RunId, after: u64, dropped: &mut Dropped) -> Result<(), StoreError> {
+    let after = (TENANT, run, after).encode();
+    for row in tx.scan_each(&HISTORY, &(TENANT, run), Some(&after), usize::MAX)? {
+        let Ok((key, mut row)) = row.row else { continue };
+        if !dropped.take_from(&mut row.items) {
+            continue;
+        }
+        if row.items.is_empty() {
+            tx.remove(&HISTORY, &key)?;
+        } else {
+            tx.put(&HISTORY, &key, &row)?;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps a fact until it is folded. The run's version moves, so that no tick that does not know it is applied.
@@ -189,24 +219,4 @@ pub fn facts_of(rows: &mut impl Rows, run: RunId) -> Result<Vec<(u64, StoredFact
         .into_iter()
         .map(|((_, _, number), fact)| (number, fact))
         .collect())
-}
-
-/// Removes everything that belongs to a run besides its steps.
-pub fn forget(tx: &mut Tx<'_>, run: RunId) -> Result<(), StoreError> {
-    for row in tx.scan_each(&VALUES, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&VALUES, &key)?;
-        }
-    }
-    for row in tx.scan_each(&HISTORY, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&HISTORY, &key)?;
-        }
-    }
-    for row in tx.scan_each(&FACTS, &(TENANT, run), None, usize::MAX)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&FACTS, &key)?;
-        }
-    }
-    Ok(())
 }

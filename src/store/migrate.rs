@@ -14,19 +14,20 @@ use super::codec;
 use super::coordination::StateDirectory;
 use super::error::StoreError;
 use super::keys::Key;
-use super::rows::Number;
+use super::rows::{DeadStep, Number};
 use super::table::Rows;
-use super::tables::META;
+use super::tables::{DEAD_STEPS, META, POISONED_RUNS};
 use super::tx::Tx;
 use crate::os::failpoint::Faults;
+use crate::words::limits;
 use crate::words::time::Now;
 
 /// The format that this binary writes. A change of it comes with a step below.
 ///
 /// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the tables of
-/// backups and those that several daemons need between them; 4 has those of definitions of the API. Older ones are read as
-/// they are.
-pub const FORMAT: u32 = 4;
+/// backups and those that several daemons need between them; 4 has those of definitions of the API; 5 has those of
+/// removals, pins and dead letters. Older ones are read as they are.
+pub const FORMAT: u32 = 5;
 
 /// One step: the format that it leads to, and what it does. Steps are run in order, in one transaction.
 struct Step {
@@ -34,7 +35,7 @@ struct Step {
     run: fn(&mut Tx<'_>) -> Result<(), StoreError>,
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step {
         to: 1,
         run: |tx| tx.create_tables(),
@@ -51,7 +52,27 @@ const STEPS: [Step; 4] = [
         to: 4,
         run: |tx| tx.create_tables(),
     },
+    Step {
+        to: 5,
+        run: |tx| {
+            tx.create_tables()?;
+            list_poisoned(tx)
+        },
+    },
 ];
+
+/// Runs that were given up before there was a list of dead letters stand in it from now on.
+fn list_poisoned(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    for ((tenant, run), row) in tx.scan(&POISONED_RUNS, &(), None, usize::MAX)? {
+        let dead = DeadStep {
+            job: row.job,
+            at: row.at,
+            deaths: limits::DAEMON_DEATHS_MAX,
+        };
+        tx.put(&DEAD_STEPS, &(tenant, run, row.step), &dead)?;
+    }
+    Ok(())
+}
 
 fn format_key() -> (String,) {
     ("format".to_owned(),)

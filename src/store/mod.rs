@@ -5,12 +5,13 @@
 //! commit, nobody is answered before it, and a caller that gives up in time is sure that nothing happened.
 //!
 //! * `table`, `keys`, `codec`: typed rows over bytes; `tables`: every table on one page.
-//! * `entries`, `runs`, `effects`: the only writers of rows that have index rows.
+//! * `entries`, `runs`, `effects`: the only writers of rows that have index rows; `removal`: how runs go.
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
-//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_copies`: the same inside a backup.
+//! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
+//!   `blob_copies`: the same inside a backup.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod audit;
@@ -18,10 +19,12 @@ pub mod backup;
 #[cfg(test)]
 mod backup_tests;
 mod blob_copies;
+pub mod blob_names;
 pub mod blobs;
 #[cfg(test)]
 mod blobs_tests;
 pub mod check;
+mod check_history;
 mod check_steps;
 mod check_workflows;
 pub mod codec;
@@ -58,6 +61,7 @@ pub mod migrate;
 mod old;
 mod opening;
 mod peers;
+pub mod removal;
 pub mod restore;
 pub mod rows;
 pub mod run_walk;

@@ -11,7 +11,8 @@ use redb::{Database, ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
 use super::backup;
 use super::blob_copies::{self, CopiedBlobs};
-use super::blobs::Blobs;
+use super::blob_names;
+use super::blobs::{BlobError, Blobs};
 use super::check::{self, Checked};
 use super::coordination::{DirectoryError, HeldLock, STORE_NAME, StateDirectory, UNFINISHED_NAME};
 use super::error::StoreError;
@@ -201,12 +202,24 @@ fn brought_up(copy: &Path, file: &Path, now: Now) -> Result<(Database, u32), Res
 
 /// Checks the rows and the copies of blobs, and counts both.
 fn check_all(database: &impl ReadableDatabase) -> Result<(Checked, u64), StoreError> {
-    let CopiedBlobs { count, mut findings } = blob_copies::check_in(&database.begin_read()?)?;
+    let CopiedBlobs { names, mut findings } = blob_copies::check_in(&database.begin_read()?)?;
     let mut tx = ReadTx::new(database.begin_read()?);
     let mut all = check::check(&mut tx)?;
     all.append(&mut findings);
-    let rows = tx.count_rows()?;
-    Ok((Checked { findings: all, rows }, count))
+    let mut unnamed = names.clone();
+    for named in blob_names::all(&mut tx)?.into_keys() {
+        if !names.contains(&named) {
+            all.push(BlobError::Missing(named).to_string());
+        }
+        unnamed.remove(&named);
+    }
+    let checked = Checked {
+        findings: all,
+        rows: tx.count_rows()?,
+        unnamed_blobs: unnamed.len() as u64,
+        unread_blobs: 0,
+    };
+    Ok((checked, names.len() as u64))
 }
 
 /// Copies the bytes, for the copy to be changed.

@@ -46,6 +46,8 @@ record! {
     ClosedRow, "closed row", 1;
     UnseenRow, "unseen row", 1;
     PoisonedRun, "poisoned run", 1;
+    Pin, "pin", 1;
+    DeadStep, "dead step", 1;
     Remembered, "remembered answer", 1;
     super::feed::FeedRow, "change", 1;
     RetryRight, "retry right", 1;
@@ -331,6 +333,28 @@ pub struct PoisonedRun {
     pub step: StepRef,
     /// When.
     pub at: Millis,
+}
+
+/// Why a run is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// Since when.
+    pub at: Millis,
+    /// Who said so.
+    pub by: String,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// A step that took too many daemons with it, until somebody looks after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadStep {
+    /// The job or definition.
+    pub job: JobName,
+    /// When it was given up.
+    pub at: Millis,
+    /// Daemons that died with it.
+    pub deaths: u32,
 }
 
 /// The answer to a request that carried an idempotency key.

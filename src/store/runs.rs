@@ -5,8 +5,8 @@ use super::feed::Counted;
 use super::rows::{JobMark, Present};
 use super::table::Rows;
 use super::tables::{
-    ACTIVE_RUNS, ATTEMPTS, JOB_MARKS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RETRY_DUE, RETRY_RIGHTS,
-    RETRYING, RUNS, STEPS,
+    ACTIVE_RUNS, JOB_MARKS, JOB_RUNS, LIVE_ATTEMPTS, READY_STEPS, RETRY_DUE, RETRY_RIGHTS, RETRYING, RUNS,
+    STEPS,
 };
 use super::tx::Tx;
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
@@ -172,29 +172,6 @@ pub fn put_step(
         }
     }
     Ok(())
-}
-
-/// Removes an ended run with everything below it; false if it is still alive or unknown.
-pub fn forget(tx: &mut Tx<'_>, job: &JobName, id: RunId) -> Result<bool, StoreError> {
-    if tx.has(&ACTIVE_RUNS, &(TENANT, job.clone(), id))? {
-        return Ok(false);
-    }
-    let every = usize::MAX;
-    for row in tx.scan_each(&STEPS, &(TENANT, id), None, every)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&STEPS, &key)?;
-        }
-    }
-    for row in tx.scan_each(&ATTEMPTS, &(TENANT, id), None, every)? {
-        if let Ok((key, _)) = row.row {
-            tx.remove(&ATTEMPTS, &key)?;
-        }
-    }
-    super::graphs::forget(tx, id)?;
-    super::effects::forget_decided(tx, id)?;
-    tx.remove(&RUNS, &(TENANT, id))?;
-    tx.remove(&super::tables::POISONED_RUNS, &(TENANT, id))?;
-    tx.remove(&JOB_RUNS, &(TENANT, job.clone(), id))
 }
 
 /// The header of a run.

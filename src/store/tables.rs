@@ -4,10 +4,10 @@ use super::feed::FeedRow;
 use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
-    BackupRow, Boot, BreachRow, ClosedRow, DefinitionRecord, Delivering, DueRow, EffectDueRow, Fire, JobMark,
-    LiveAttempt, NodeDrain, NodeRecord, Number, Owed, PoisonedRun, Present, PublishedBy, PublishedJob,
-    PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow, WorkflowDraft,
-    WorkflowRecord, WorkflowVersion,
+    BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
+    Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
+    PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
+    WorkflowDraft, WorkflowRecord, WorkflowVersion,
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
@@ -148,13 +148,19 @@ tables! {
     56 SLOT_UNSEEN "slot_unseen" (TenantId, SlotPoolName, EntryId) => UnseenRow;
     /// Claims of remote workers, by fence.
     57 TASK_CLAIMS "task_claims" (TenantId, u64) => TaskClaim;
+    /// Runs that went and whose rows are not all removed yet.
+    58 REMOVALS "removals" (TenantId, RunId) => Present;
+    /// Runs that are kept until somebody says otherwise.
+    59 PINS "pins" (TenantId, RunId) => Pin;
+    /// Dead letters: steps that were given up because daemons died with them.
+    60 DEAD_STEPS "dead_steps" (TenantId, RunId, StepRef) => DeadStep;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::TASK_CLAIMS.index, super::NAMES.len() - 1);
+        assert_eq!(super::DEAD_STEPS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

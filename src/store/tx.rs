@@ -167,6 +167,14 @@ impl<'t> Tx<'t> {
         Ok(existed)
     }
 
+    /// Removes the row under a raw key, whether it can be read or not.
+    pub(super) fn remove_key(&mut self, table: usize, key: &[u8]) -> Result<(), StoreError> {
+        let existed = self.table(table)?.remove(key)?.is_some();
+        self.rows_written += u64::from(existed);
+        self.bytes_written += if existed { key.len() } else { 0 };
+        Ok(())
+    }
+
     /// Puts raw bytes under a raw key. Only for tests that damage a row on purpose.
     #[cfg(debug_assertions)]
     pub fn damage<K: Key, R: Record>(

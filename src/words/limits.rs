@@ -306,6 +306,35 @@ pub const PAYLOAD_INLINE_BYTES_MAX: u64 = 16 << 10;
 pub const PAYLOAD_BYTES_MAX: u64 = 32 << 20;
 /// A sweep of blobs waits this long for those who put one.
 pub const BLOB_SWEEP_WAIT_MS: u64 = 250;
+/// A blob that no row names is swept when it is older than this; from a put to its commit it is some seconds.
+pub const BLOB_SWEEP_AGE_MS: u64 = 3_600_000;
+/// Between two rounds of a sweep. A blob goes in the second round that finds it without a name, so that no step of the clock
+/// makes a young one old.
+pub const BLOB_SWEEP_PERIOD_MS: u64 = 15 * 60_000;
+/// Old blobs that are compared with the rows at once.
+pub const BLOBS_SWEPT_TOGETHER_MAX: usize = 20_000;
+/// Blobs removed while those who put one wait.
+pub const BLOBS_PER_SWEEP_MAX: usize = 64;
+/// Bytes of blobs that the check of a working daemon reads: more than a minute of reading is for a stopped one.
+pub const BLOBS_READ_BY_CHECK_MAX: u64 = 2 << 30;
+/// Lines of a run's history from which on it should continue as a new run.
+pub const HISTORY_LINES_LONG: u64 = 10_000;
+/// The same for its bytes.
+pub const HISTORY_BYTES_LONG: u64 = 8 << 20;
+/// Compactable lines of a history at which they are compacted.
+pub const HISTORY_COMPACTED_AT: u64 = 2_000;
+/// The same when the run has ended: a shorter history stays as it is, there is nothing to gain.
+pub const HISTORY_COMPACTED_AT_END: u64 = 100;
+/// Lines of a history that cannot be compacted, at which its run fails.
+pub const HISTORY_LINES_MAX: u64 = 50_000;
+/// The same for its bytes.
+pub const HISTORY_BYTES_MAX: u64 = 64 << 20;
+/// Files (inodes) that must be left on the disk of the state directory for a run to begin; twice as many end a lack.
+pub const LOW_FILES: u64 = 1_000;
+/// Rows of runs that go in one change: the writer is never held for longer than some milliseconds.
+pub const RETIRED_ROWS_MAX: usize = 1_000;
+/// Runs that are looked at in one search for those that go.
+pub const RETIRE_SCAN_MAX: usize = 10_000;
 /// Steps that a dry run shows.
 pub const SIMULATED_STEPS_MAX: usize = 2_000;
 /// What a dry run does before it is cut.

@@ -194,6 +194,7 @@ impl Work {
                 | Started::Refused(_)
                 | Started::LeftToOthers
                 | Started::NodeDrained(_)
+                | Started::NoRoom
                 | Started::StillRunning => None,
             })
         })
@@ -278,12 +279,15 @@ impl Work {
             logs: KeepLogs::NO_LIMIT,
         };
         let now = self.clock.now().wall;
-        let due = store
-            .read(|tx| retire::due(tx, keep, &std::collections::BTreeMap::new(), now))
+        let (due, fires) = store
+            .read(|tx| {
+                let due = retire::due(tx, keep, &std::collections::BTreeMap::new(), now, &mut None)?;
+                Ok((due, retire::old_fires(tx, keep, now)?))
+            })
             .expect("a readable store");
         Box::new(move |tx| {
             retire::retire(tx, &due)?;
-            retire::sweep(tx, keep)?;
+            retire::sweep(tx, keep, &fires)?;
             Ok(None)
         })
     }

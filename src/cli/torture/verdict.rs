@@ -249,6 +249,8 @@ mod tests {
             checked: Checked {
                 findings: Vec::new(),
                 rows: 1,
+                unnamed_blobs: 0,
+                unread_blobs: 0,
             },
             runs: runs.collect(),
             content: 0,

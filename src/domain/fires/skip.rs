@@ -12,6 +12,7 @@ pub fn skip_text(code: &str) -> String {
             "the configuration of its node was not the one that another daemon had loaded last"
         }
         "node_drained" => "its node was drained",
+        "no_room" => "the disk of the state directory had too little room for a new run",
         "job_paused" => "the job was paused",
         "still_running" => "another instance was still running, and its concurrencyPolicy is Forbid",
         "last_not_successful" => "the run before it had not succeeded, and onlyIfLastSucceeded is set",
@@ -46,6 +47,7 @@ mod tests {
             "pool_unknown",
             "configuration_differs",
             "node_drained",
+            "no_room",
             "job_paused",
             "still_running",
             "last_not_successful",

@@ -2,6 +2,7 @@
 //! run are owed: one row each, worked off one after the other, oldest first, over restarts.
 
 use crate::domain::catch_up::{self, Verdict};
+use crate::domain::disk;
 use crate::domain::schedule::Schedule;
 use crate::domain::workflow::definition::ScheduleText;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
@@ -289,6 +290,7 @@ pub fn begin(
             "an earlier instance is still running".to_owned(),
             limits::PASS_PERIOD_MS,
         ),
+        Started::NoRoom => (disk::NO_ROOM.to_owned(), limits::RESUME_MS),
         Started::NodeDrained(node) => (format!("node {node} is drained"), limits::RESUME_MS),
         other @ (Started::AlreadyFired
         | Started::Paused

@@ -108,12 +108,16 @@ pub fn value_of(
     json_of(blobs, run, &name.to_string(), &payload).map(|value| Some(Arc::new(value)))
 }
 
-fn json_of(blobs: &Blobs, run: RunId, name: &str, payload: &Payload) -> Result<Value, StoreError> {
-    let damaged = |cause: String| StoreError::Unreadable {
+fn unreadable(run: RunId, name: &str, cause: &str) -> StoreError {
+    StoreError::Unreadable {
         table: "values",
         key: format!("{run} {name}"),
-        cause,
-    };
+        cause: cause.to_owned(),
+    }
+}
+
+fn json_of(blobs: &Blobs, run: RunId, name: &str, payload: &Payload) -> Result<Value, StoreError> {
+    let damaged = |cause: String| unreadable(run, name, &cause);
     let text = blobs.read(payload).map_err(|error| damaged(error.to_string()))?;
     text.read().map_err(|error| damaged(error.to_string()))
 }
@@ -236,6 +240,9 @@ pub fn begin_again(
     let mut values = payloads(desk.blobs, &changes)?;
     for name in names {
         if let Some(payload) = graphs::value(rows, of.id, &name)? {
+            // The other run may go before this one is written, and what it named with it.
+            let renewed = desk.blobs.renew(&payload);
+            renewed.map_err(|error| unreadable(of.id, &name.to_string(), &error.to_string()))?;
             values.push((name, payload));
         }
     }

@@ -236,7 +236,7 @@ fn write(
         };
         graphs::put_step(tx, run, before.as_ref(), &after)?;
     }
-    graphs::put_history(tx, run, changes.history.clone())?;
+    graphs::put_history(tx, run, changes.history.clone(), changes.compaction)?;
     Ok(())
 }
 

@@ -13,17 +13,23 @@ use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
-/// How maintenance is done this time.
+/// What a daemon sees of its machine, as far as changes ask for it: how maintenance is done this time, and whether runs may
+/// begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// The wall clock jumped: nothing expires now.
     pub expiry_held: bool,
+    /// The disk has too little room: no new run begins.
+    pub no_room: bool,
 }
 
 impl Rules {
     /// The usual.
     pub fn plain() -> Rules {
-        Rules { expiry_held: false }
+        Rules {
+            expiry_held: false,
+            no_room: false,
+        }
     }
 }
 

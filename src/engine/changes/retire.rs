@@ -6,8 +6,8 @@ use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
 use crate::engine::changes::deliver;
 use crate::store::keys::DigestKey;
-use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, REMEMBERED, REMEMBERED_KEYS};
-use crate::store::{Abort, Rows, StoreError, Tx, runs};
+use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, PINS, REMEMBERED, REMEMBERED_KEYS};
+use crate::store::{Abort, Rows, StoreError, Tx, removal, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::JobName;
@@ -58,104 +58,164 @@ pub fn own_numbers(book: &Book) -> OwnNumbers {
     said.collect()
 }
 
-/// Ended runs that go, at most a slice of them. Read from a snapshot.
+/// Where a search for runs that go has come to; `None`: to the end, or it has not begun.
+pub type Place = Option<(TenantId, JobName, RunId)>;
+
+/// Ended runs that go, at most a slice of them. Read from a snapshot. The search goes on from `place`, and leaves there where
+/// it has come to: runs that live for long, or are pinned, are passed once and not each time.
 pub fn due(
     rows: &mut impl Rows,
     keep: Keep,
     own: &OwnNumbers,
     now: Millis,
+    place: &mut Place,
 ) -> Result<Vec<(JobName, RunId)>, StoreError> {
-    let mut found = Vec::new();
-    let mut after: Option<(TenantId, JobName, RunId)> = None;
-    let oldest_kept = Millis(
-        now.0
-            .saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)),
-    );
+    let mut search = Search {
+        oldest_kept: before(now, keep.age_ms),
+        found: Vec::new(),
+        looked_at: 0,
+    };
     // The rows of one job stand together, oldest first; step from job to job.
     while let Some(((_, job, _), _)) = rows
-        .scan(&JOB_RUNS, &(TENANT,), after.as_ref(), 1)?
+        .scan(&JOB_RUNS, &(TENANT,), place.as_ref(), 1)?
         .into_iter()
         .next()
     {
         let runs = own.get(&job).copied().unwrap_or(keep.runs);
-        let keep = Keep { runs, ..keep };
-        found.extend(due_of(rows, &job, keep, oldest_kept, SLICE - found.len())?);
-        if found.len() >= SLICE {
-            return Ok(found);
+        if !search.job(rows, &job, runs, place)? {
+            return Ok(search.found);
         }
-        after = Some((TENANT, job, RunId([255; 16])));
+        *place = Some((TENANT, job, RunId([255; 16])));
     }
-    Ok(found)
+    *place = None;
+    Ok(search.found)
 }
 
-fn due_of(
-    rows: &mut impl Rows,
-    job: &JobName,
-    keep: Keep,
+fn before(now: Millis, age_ms: u64) -> Millis {
+    Millis(now.0.saturating_sub(i64::try_from(age_ms).unwrap_or(i64::MAX)))
+}
+
+struct Search {
     oldest_kept: Millis,
-    limit: usize,
-) -> Result<Vec<(JobName, RunId)>, StoreError> {
-    let prefix = (TENANT, job.clone());
-    let kept = rows
-        .raw_scan(
-            JOB_RUNS.index(),
-            &encoded(&prefix),
-            None,
-            true,
-            keep.runs as usize,
-        )?
-        .len();
-    let beyond = kept >= keep.runs as usize;
-    let newest_dropped = if beyond {
-        oldest_of_newest(rows, job, keep.runs)?
-    } else {
-        None
-    };
-    let mut found = Vec::new();
-    for ((_, _, id), _) in rows.scan(&JOB_RUNS, &prefix, None, limit)? {
-        let Ok(Some(run)) = runs::by_id(rows, id) else {
-            continue;
-        };
-        let too_many = newest_dropped.is_some_and(|first_kept| id < first_kept);
-        if is_ended_before(&run, oldest_kept) || (too_many && run.state.is_terminal()) {
-            found.push((job.clone(), id));
+    found: Vec<(JobName, RunId)>,
+    looked_at: usize,
+}
+
+impl Search {
+    /// Looks at the runs of one job from `place` on; false when the slice is full.
+    fn job(
+        &mut self,
+        rows: &mut impl Rows,
+        job: &JobName,
+        kept: u32,
+        place: &mut Place,
+    ) -> Result<bool, StoreError> {
+        let prefix = (TENANT, job.clone());
+        let kept = kept as usize;
+        let newest = rows.scan_back(&JOB_RUNS, &prefix, None, kept)?;
+        let is_full = newest.len() >= kept;
+        let first_kept = newest.last().filter(|_| is_full).map(|((_, _, id), _)| *id);
+        loop {
+            let after = place.as_ref().filter(|(_, of, _)| of == job);
+            let page = rows.scan(&JOB_RUNS, &prefix, after, SLICE)?;
+            if page.is_empty() {
+                return Ok(true);
+            }
+            for (key, _) in page {
+                let id = key.2;
+                let too_many = first_kept.is_some_and(|first_kept| id < first_kept);
+                self.looked_at += 1;
+                if let Ok(Some(run)) = runs::by_id(rows, id) {
+                    // Ids rise with time, and no run ends before it begins.
+                    let is_young = run.created_at > self.oldest_kept.plus(limits::ID_ORDER_SLACK_MS);
+                    if is_young && !too_many {
+                        return Ok(true);
+                    }
+                    let is_old = is_ended_before(&run, self.oldest_kept);
+                    let goes = is_old || (too_many && run.state.is_terminal());
+                    if goes && !rows.has(&PINS, &(TENANT, id))? {
+                        self.found.push((job.clone(), id));
+                    }
+                }
+                *place = Some(key);
+                if self.found.len() >= SLICE || self.looked_at >= limits::RETIRE_SCAN_MAX {
+                    return Ok(false);
+                }
+            }
         }
     }
-    Ok(found)
-}
-
-fn encoded(prefix: &(TenantId, JobName)) -> Vec<u8> {
-    use crate::store::keys::Key;
-    prefix.encode()
-}
-
-fn oldest_of_newest(rows: &mut impl Rows, job: &JobName, count: u32) -> Result<Option<RunId>, StoreError> {
-    let newest = rows.scan_back(&JOB_RUNS, &(TENANT, job.clone()), None, count as usize)?;
-    Ok(newest.last().map(|((_, _, id), _)| *id))
 }
 
 fn is_ended_before(run: &Run, instant: Millis) -> bool {
     run.state.ended_at().is_some_and(|ended| ended < instant)
 }
 
-/// Removes these runs; those that really went.
-pub fn retire(tx: &mut Tx<'_>, due: &[(JobName, RunId)]) -> Result<Vec<RunId>, Abort> {
-    let mut gone = Vec::new();
-    for (job, id) in due {
-        if runs::forget(tx, job, *id)? {
-            gone.push(*id);
-        }
-    }
-    Ok(gone)
+/// What a slice has removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retired {
+    /// Runs that are gone from now on.
+    pub gone: Vec<RunId>,
+    /// Runs, or rows of them, are left for the next slice.
+    pub more: bool,
 }
 
-/// Removes old fires, answers and feed rows, a slice of each; true if there may be more.
-pub fn sweep(tx: &mut Tx<'_>, keep: Keep) -> Result<bool, Abort> {
+/// Removes what earlier slices have left, and these runs, as far as one change may go.
+pub fn retire(tx: &mut Tx<'_>, due: &[(JobName, RunId)]) -> Result<Retired, Abort> {
+    let mut budget = limits::RETIRED_ROWS_MAX;
+    let mut retired = Retired::default();
+    if removal::go_on(tx, &mut budget)? {
+        for (job, id) in due {
+            if budget == 0 {
+                break;
+            }
+            if removal::begin(tx, job, *id, &mut budget)? {
+                retired.gone.push(*id);
+            }
+        }
+    }
+    retired.more = budget == 0;
+    Ok(retired)
+}
+
+/// A due moment.
+type FireKey = (TenantId, JobName, Millis, String);
+
+/// Old fires of each job, at most a slice of them, but never its newest: that is the mark from which missed moments are
+/// counted. Read from a snapshot.
+pub fn old_fires(rows: &mut impl Rows, keep: Keep, now: Millis) -> Result<Vec<FireKey>, StoreError> {
+    let oldest_kept = before(now, keep.age_ms);
+    let mut found = Vec::new();
+    let mut after: Option<FireKey> = None;
+    while let Some(((_, job, first, _), _)) = rows
+        .scan(&FIRES, &(TENANT,), after.as_ref(), 1)?
+        .into_iter()
+        .next()
+    {
+        if first < oldest_kept {
+            let left = limits::MAINTENANCE_ROWS_MAX - found.len();
+            let all = rows.scan(&FIRES, &(TENANT, job.clone()), None, left + 1)?;
+            let older = all.iter().take(all.len() - 1);
+            let old = older.take_while(|((_, _, at, _), _)| *at < oldest_kept);
+            found.extend(old.map(|(key, _)| key.clone()));
+            if found.len() >= limits::MAINTENANCE_ROWS_MAX {
+                break;
+            }
+        }
+        after = Some((TENANT, job, Millis(i64::MAX), String::new()));
+    }
+    Ok(found)
+}
+
+/// Removes these fires, and a slice each of old answers, feed rows and reports; true if there may be more.
+pub fn sweep(tx: &mut Tx<'_>, keep: Keep, fires: &[FireKey]) -> Result<bool, Abort> {
     let now = tx.now().wall;
-    let mut more = sweep_answers(tx, now)?;
+    for key in fires {
+        tx.remove(&FIRES, key)?;
+    }
+    let mut more = fires.len() >= limits::MAINTENANCE_ROWS_MAX;
+    more |= sweep_answers(tx, now)?;
     more |= sweep_feed(tx, now)?;
-    more |= sweep_fires(tx, now, keep)?;
-    more |= deliver::sweep(tx, Millis(now.0.saturating_sub_unsigned(keep.age_ms)))?;
+    more |= deliver::sweep(tx, before(now, keep.age_ms))?;
     Ok(more)
 }
 
@@ -192,33 +252,4 @@ fn sweep_feed(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
         removed += 1;
     }
     Ok(removed == limits::MAINTENANCE_ROWS_MAX * 4)
-}
-
-/// Old fires of each job, but never its newest: that is the mark from which missed moments are counted.
-fn sweep_fires(tx: &mut Tx<'_>, now: Millis, keep: Keep) -> Result<bool, Abort> {
-    let oldest_kept = Millis(
-        now.0
-            .saturating_sub(i64::try_from(keep.age_ms).unwrap_or(i64::MAX)),
-    );
-    let mut after: Option<(TenantId, JobName, Millis, String)> = None;
-    let mut more = false;
-    while let Some(((_, job, _, _), _)) = tx.scan(&FIRES, &(TENANT,), after.as_ref(), 1)?.into_iter().next() {
-        let rows = tx.scan(
-            &FIRES,
-            &(TENANT, job.clone()),
-            None,
-            limits::MAINTENANCE_ROWS_MAX + 1,
-        )?;
-        let old = rows
-            .iter()
-            .take(rows.len() - 1)
-            .take_while(|((_, _, at, _), _)| *at < oldest_kept);
-        let keys: Vec<_> = old.map(|(key, _)| key.clone()).collect();
-        for key in &keys {
-            tx.remove(&FIRES, key)?;
-        }
-        more |= keys.len() == limits::MAINTENANCE_ROWS_MAX;
-        after = Some((TENANT, job, Millis(i64::MAX), String::new()));
-    }
-    Ok(more)
 }

@@ -5,7 +5,7 @@ use crate::domain::slots::entry::{EntryEvent, reason};
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::complete::{self, Holder, Recorded, close, held, lost_attempt};
-use crate::engine::changes::{advance, report};
+use crate::engine::changes::{advance, dead, report};
 use crate::store::rows::PoisonedRun;
 use crate::store::tables::POISONED_RUNS;
 use crate::store::{Abort, Tx};
@@ -20,7 +20,9 @@ pub fn settle(tx: &mut Tx<'_>, holder: &Holder, why: &'static str, died: bool) -
     };
     let attempt = lost_attempt(&live.claim, why, tx.now().wall);
     let (_, step) = advance::load(tx, holder.run, &holder.step)?;
-    if died && live.ending.is_none() && crash::is_poisoned(step.deaths + 1) {
+    let deaths = step.deaths + 1;
+    if died && live.ending.is_none() && crash::is_poisoned(deaths) {
+        dead::bury(tx, holder.run, &holder.step, &live.job, deaths)?;
         return poison(tx, holder, &live, &attempt);
     }
     complete::put_back(tx, holder, why, died, Some(&attempt))

@@ -1,5 +1,6 @@
 //! A start or a fire: the run, its fire row and its slot entry begin to exist together, or not at all.
 
+use crate::domain::disk;
 use crate::domain::slots::admission::{self, CapacityStep, EnqueueView, SlotPoolState, SlotRefusal};
 use crate::domain::slots::entry::{EntryKind, EntryState, SlotEntry, reason};
 use crate::domain::workflow::definition::{ConcurrencyPolicy, SlotDemand};
@@ -71,6 +72,8 @@ pub enum Started {
     LeftToOthers,
     /// It could run on this daemon only, which is drained.
     NodeDrained(NodeName),
+    /// The disk has too little room for a new run.
+    NoRoom,
 }
 
 impl Started {
@@ -84,6 +87,7 @@ impl Started {
             Started::NodeDrained(node) => Some(format!(
                 "node {node} is drained; `ductor node undrain {node}` lets it begin work again"
             )),
+            Started::NoRoom => Some(disk::NO_ROOM.to_owned()),
             Started::Queued { .. }
             | Started::Ready { .. }
             | Started::AlreadyFired
@@ -115,6 +119,7 @@ pub fn start(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         Started::Refused(refusal) => Some(refusal.skip_word()),
         Started::StillRunning => Some("still_running"),
         Started::NodeDrained(_) => Some("node_drained"),
+        Started::NoRoom => Some("no_room"),
         Started::Queued { run, .. } | Started::Ready { run } => {
             if let Some(key) = &fire_key {
                 tx.put(&FIRES, key, &Fire::Run(*run))?;
@@ -199,6 +204,9 @@ pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Start) -> Result<Started, Abor
         && nodes::drain_of(tx, node)?.is_some()
     {
         return Ok(Started::NodeDrained(node.clone()));
+    }
+    if wish.rules.no_room {
+        return Ok(Started::NoRoom);
     }
     if wish.job.definition.is_graph() {
         return begin_dag::begin(tx, book, wish);

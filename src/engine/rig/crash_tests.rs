@@ -16,7 +16,8 @@ use crate::engine::hunt::{Hunter, found_in};
 use crate::engine::live::marks_of;
 use crate::os::proc;
 use crate::store::Rows;
-use crate::store::tables::{ATTEMPTS, POISONED_RUNS};
+use crate::store::tables::{ATTEMPTS, DEAD_STEPS, POISONED_RUNS};
+use crate::words::ids::RunId;
 use crate::worker::process::StrangerEnd;
 
 fn look(daemon: &Daemon) {
@@ -279,11 +280,52 @@ fn crash_limit() {
     let poisoned = rig.read(|tx| tx.scan(&POISONED_RUNS, &(), None, 10));
     assert_eq!(poisoned.iter().map(|((_, id), _)| *id).collect::<Vec<_>>(), [run]);
     assert_eq!(rig.told("run.poisoned"), 1);
+    assert_eq!(dead_steps(&rig), [(run, "main".to_owned(), 5)]);
     assert_eq!(lost(&rig).len(), 5);
     assert!(
         rig.pass_with(1, super::stage::plain()).claimed.is_empty(),
         "not a sixth time"
     );
+}
+
+/// The dead letters that are steps: run, step, deaths.
+fn dead_steps(rig: &Rig) -> Vec<(RunId, String, u32)> {
+    let rows = rig.read(|tx| tx.scan(&DEAD_STEPS, &(), None, 10));
+    let each = rows.into_iter();
+    each.map(|((_, run, step), row)| (run, step.to_string(), row.deaths))
+        .collect()
+}
+
+#[test]
+fn a_poison_step_stands_in_the_dead_letters_once() {
+    let mut rig = Rig::new(&[slot_pool("p", 1)], &[job("a").on("p"), job("free")]);
+    for name in ["a", "free"] {
+        rig.start_unbound(name);
+    }
+    let mut third = rig.daemon("n-c");
+    for _ in 1..=5 {
+        let mut other = rig.daemon("n-b");
+        let claimed = other.pass_with(2, super::stage::plain()).claimed;
+        assert_eq!(
+            claimed.iter().map(|claimed| claimed.number).collect::<Vec<_>>(),
+            [1, 1]
+        );
+        other.die();
+        // Two daemons look after what the dead one left, one after the other and more than once.
+        for daemon in [&*rig, &third, &*rig] {
+            rig.wait(Hunter::new(daemon.engine.clone()).look()).unwrap();
+        }
+    }
+    let listed = dead_steps(&rig);
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    // Who comes after a restart finds it so, and adds nothing.
+    third.die();
+    rig.die_first();
+    let after = rig.daemon("n-d");
+    rig.wait(Hunter::new(after.engine.clone()).settle_own()).unwrap();
+    rig.wait(Hunter::new(after.engine.clone()).look()).unwrap();
+    assert_eq!(dead_steps(&rig), listed);
+    assert_eq!(rig.told("run.poisoned"), 2);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::domain::slots::admission::{Pause, SlotRefusal};
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::{ConcurrencyPolicy, ScheduleText};
-use crate::engine::changes::maintain::Rules;
 use crate::engine::changes::pause;
 use crate::engine::changes::start::{Started, skip};
 use crate::engine::dispatch::Dispatcher;
@@ -297,7 +296,7 @@ fn clock_forward_jump() {
         "a start that comes before the pass sees the jump too"
     );
     let held = dispatcher.judge_clock(rig.clock().now());
-    assert_eq!(held, Rules { expiry_held: true });
+    assert!(held.expiry_held);
     rig.pass_with(0, held);
     assert_eq!(rig.entry_words(&waits), "queued");
     let mut hunter = crate::engine::hunt::Hunter::new(rig.daemon("n-b").engine.clone());

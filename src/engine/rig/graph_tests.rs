@@ -211,6 +211,9 @@ fn a_step_that_kills_its_daemons_is_listed_once_and_fails_its_run() {
         assert_eq!((rig.step_word(run, "a"), rig.run_word(run)), ("failed", "failed"));
         let listed = rig.read(|tx| tx.scan(&all::POISONED_RUNS, &(TENANT,), None, usize::MAX));
         assert_eq!(listed.len(), 1);
+        let dead = rig.read(|tx| tx.scan(&all::DEAD_STEPS, &(TENANT,), None, usize::MAX));
+        assert_eq!(dead.len(), 1, "once, whoever else looks");
+        assert_eq!((dead[0].0.1, dead[0].1.deaths), (run, 5));
         assert_eq!(rig.look().claims, 0);
     }
 }

@@ -190,9 +190,10 @@ impl World<'_> {
                 let now = self.rig.wall();
                 let due = self
                     .rig
-                    .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now));
+                    .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now, &mut None));
                 self.rig.change(move |tx| retire::retire(tx, &due));
-                self.rig.change(move |tx| retire::sweep(tx, keep));
+                let fires = self.rig.read(|tx| retire::old_fires(tx, keep, now));
+                self.rig.change(move |tx| retire::sweep(tx, keep, &fires));
             }
             Event::Start { .. }
             | Event::Fire { .. }

@@ -284,10 +284,10 @@ fn what_is_owed_outlives_its_run_and_what_is_decided_goes_with_age() {
         age_ms: 1_000,
         logs: retire::KeepLogs::NO_LIMIT,
     };
-    rig.change(move |tx| retire::sweep(tx, keep));
+    rig.change(move |tx| retire::sweep(tx, keep, &[]));
     assert_eq!(effects_of(&rig).len(), 1);
     rig.clock().advance(1_001);
-    rig.change(move |tx| retire::sweep(tx, keep));
+    rig.change(move |tx| retire::sweep(tx, keep, &[]));
     assert_eq!(effects_of(&rig), []);
 }
 

@@ -320,9 +320,7 @@ impl Daemon {
             entry: EntryId(u128::from(number).to_be_bytes()),
             retries: false,
             boot: None,
-            rules: Rules {
-                expiry_held: self.engine.clock_watch.holds_expiry(self.engine.now()),
-            },
+            rules: self.engine.rules(),
         }
     }
 

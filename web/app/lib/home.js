@@ -111,7 +111,7 @@ export function troubles(status, overview) {
   for (const pool of status.pools.filter((each) => each.paused && each.queued > 0)) {
     add("paused", [say("Slot pool "), { text: pool.name, href: to.slots(pool.name), strong: true }, say(` is paused: ${plural(pool.queued, "run")} ${pool.queued === 1 ? "waits" : "wait"} for it.`)]);
   }
-  if (status.dead_letters > 0) add("warning", [say(plural(status.dead_letters, "report"), to.settings("health")), say(` could not be delivered and ${status.dead_letters === 1 ? "was" : "were"} given up.`)]);
+  if (status.dead_letters > 0) add("warning", [say(plural(status.dead_letters, "dead letter"), to.settings("health")), say(` ${status.dead_letters === 1 ? "waits" : "wait"}: what was given up and somebody should look at.`)]);
   const faulty = (configuration.warnings ?? []).filter((each) => each.severity === "warning");
   if (faulty.length > 0) add("warning", [say(plural(faulty.length, "warning"), to.settings("configuration")), say(" about the configuration.")]);
   return found;

@@ -63,6 +63,25 @@ export const wishes = {
     done: (answer) => [answer.pool ? `${run.job} waits for slots of ${answer.pool}` : `${run.job} starts`, openRun(answer.id)],
   }),
   /** @returns {import("../ui/dialog.js").Wish} */
+  pin: (run) => ({
+    title: `Keep this run of ${run.job}`,
+    will: html`<p>${name(run)} and its logs stay until somebody says otherwise, however many newer runs there are and however old it gets.</p>`,
+    verb: "Keep it",
+    fields: [{ name: "reason", label: "Why", hint: "Whoever finds it kept reads this." }],
+    request: ({ reason }) => ({ method: "POST", path: pathOf(run, ":pin"), body: reason ? { reason } : {} }),
+    cli: ({ reason }) => ["run", "pin", run.id, ...(reason ? ["--reason", reason] : [])],
+    done: () => `This run of ${run.job} is kept`,
+  }),
+  /** @returns {import("../ui/dialog.js").Wish} */
+  unpin: (run) => ({
+    title: "Keep it no longer",
+    will: html`<p>${name(run)} goes with its age or number like any other run, perhaps within a minute.</p>`,
+    verb: "Unpin",
+    request: () => ({ method: "POST", path: pathOf(run, ":unpin") }),
+    cli: () => ["run", "unpin", run.id],
+    done: () => `This run of ${run.job} is kept no longer than others`,
+  }),
+  /** @returns {import("../ui/dialog.js").Wish} */
   cancelRetries: (run) => ({
     title: `Cancel the retries of ${run.job}?`,
     will: html`<p>Every run of <strong>${run.job}</strong> that waits for another attempt fails now; an attempt that runs is its last. New fires are not touched.</p>`,

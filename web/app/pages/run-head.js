@@ -43,6 +43,7 @@ export function Head({ run, isGraph, state, etag, listHref }) {
   const items = [
     ...(can.cancelRetries ? [{ title: "Cancel the job’s retries…", icon: "stop", danger: true, run: () => ask(wishes.cancelRetries(run)) }] : []),
     ...(can.rerun ? [] : [{ title: "Run it again beside this one…", icon: "play", run: () => ask(wishes.rerun(run)) }]),
+    run.pinned ? { title: "Keep it no longer…", icon: "cross", run: () => ask(wishes.unpin(run)) } : { title: "Keep this run…", icon: "check", run: () => ask(wishes.pin(run)) },
     ...(isGraph ? [] : [{ title: "Pause the job…", icon: "pause", run: () => ask(wishes.pauseJob(run)) }]),
     ...(newest ? [{ title: `Download log ${newest.number}`, icon: "down", href: `${logAddress(run, newest)}&download=text`, download: true }] : []),
     { title: "Copy as CLI", icon: "copy", run: () => copy(cli).then(() => say("Copied"), () => say("The browser did not allow copying")) },
@@ -65,6 +66,8 @@ export function Head({ run, isGraph, state, etag, listHref }) {
       <${Took} run=${run} />
       ${newest && newest.number > 1 && html`<span>attempt <strong>${newest.number}</strong></span>`}
       ${newest && html`<span>on ${newest.node}</span>`}
+      ${run.pinned && html`<span class="tag" title=${`By ${run.pinned.by} since ${run.pinned.since}${run.pinned.reason ? `: ${run.pinned.reason}` : ""}`}>kept</span>`}
+      ${run.should_continue_as_new && html`<span class="tag" title="Its history is so long that it should end and go on as another run">long history</span>`}
     </p>
   </header>`;
 }

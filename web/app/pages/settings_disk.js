@@ -61,7 +61,7 @@ export function Disk({ status }) {
       ["Store file", bytes(data.store.file_bytes)],
       ["Shared", data.store.mode === "shared" ? "with other daemons" : html`no <span class="quiet small">alone until another daemon wants in</span>`],
       ["Free space", disk && html`<span class="row wrap">${Number.isNaN(free) ? disk.detail : bytes(free)} <${State} of=${disk.ok ? "good" : "bad"} word=${disk.ok ? "enough" : "too little"} /></span>`],
-      ["Limit", low && html`${bytes(low)} <span class="quiet small">with less, it is not ready any more</span>`],
+      ["Limit", low && html`${bytes(low)} <span class="quiet small">with less, no new run begins; what runs goes on</span>`],
     ]} />`}<//><//>
     <${Card} title="Store since the start"><${Loaded} query=${status}>${(data) => html`<${Facts} of=${[
       ["Commits", number(data.store.commits)],

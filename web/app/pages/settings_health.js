@@ -10,6 +10,7 @@ import { List } from "../ui/list.js";
 import { State } from "../ui/state.js";
 import { Span, Time } from "../ui/time.js";
 import { Sentence } from "./home_parts.js";
+import { DeadLetters } from "./settings_dead.js";
 
 const EVERY_MS = 5000;
 
@@ -52,7 +53,7 @@ export function Health({ status }) {
       ["Up for", html`<${Span} from=${data.started_at} /> <span class="quiet">since <${Time} at=${data.started_at} /></span>`],
       ["Draining", data.draining ? html`<${State} of="draining" word="yes: nothing new begins" />` : "no"],
       ["Late jobs", data.late_jobs.length > 0 ? html`<a href=${to.jobs("state:late")}>${number(data.late_jobs.length)}</a>` : "none"],
-      ["Runs given up", data.poisoned_runs.length > 0 ? html`${data.poisoned_runs.slice(0, 10).map((run) => html`<a href=${to.run(run.run_id)}>${run.job}</a> `)}` : "none"],
-      ["Reports given up", data.dead_letters > 0 ? html`<span class="bad">${number(data.dead_letters)}</span> <span class="quiet small">their shell or webhook failed five times; the daemon’s log names each</span>` : "none"],
-    ]} /><//>`}`;
+      ["Given up", data.dead_letters > 0 ? html`<span class="bad">${number(data.dead_letters)}</span> <span class="quiet small">steps and reports: the dead letters below</span>` : "nothing"],
+    ]} /><//>`}
+    <${DeadLetters} />`;
 }

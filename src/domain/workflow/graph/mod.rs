@@ -14,6 +14,7 @@ mod compute;
 pub mod diff;
 pub mod document;
 pub mod finding;
+pub mod history;
 pub mod items;
 pub mod judge;
 pub mod key;

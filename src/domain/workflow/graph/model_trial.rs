@@ -75,10 +75,11 @@ impl Rows {
     }
 
     fn without_version(&self) -> String {
-        let run = Run {
+        let mut run = Run {
             record_version: 0,
             ..self.run.clone()
         };
+        run.graph.as_mut().unwrap().history.compacted_to = 0;
         format!(
             "{run:#?}\n{:#?}\n{:#?}\n{:#?}",
             self.steps, self.values, self.history

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::build::{Graph, Work};
+use super::history::{Retention, Transition};
 use super::key::{Key, NodeId, ValueName};
 use super::state::{EarlyEnd, EarlyEndKind, GraphHeader, Hold, WaitsFor};
-use super::tick::{AttemptEnd, Changes, Fact, FreshRun, NewChild, StepError, Taken, Transition, View};
+use super::tick::{AttemptEnd, Changes, Fact, FreshRun, NewChild, StepError, Taken, View};
 use crate::domain::workflow::run::{Run, RunEvent, StepPhase, StepState};
 use crate::words::ids::RunId;
+use crate::words::limits;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
 
@@ -70,7 +72,9 @@ impl<'a, V: View> Moving<'a, V> {
         }
     }
 
-    pub(super) fn into_changes(self, answers: Vec<Taken>) -> Changes {
+    pub(super) fn into_changes(mut self, answers: Vec<Taken>) -> Changes {
+        let (version, has_ended) = (self.run.record_version, self.run.state.is_terminal());
+        let compaction = self.header().history.compact(version, has_ended);
         let changed = |(before, after): &(Option<StepState>, StepState)| before.as_ref() != Some(after);
         Changes {
             run: self.run,
@@ -82,6 +86,7 @@ impl<'a, V: View> Moving<'a, V> {
             stop: self.stop,
             retire: self.retire,
             history: self.history,
+            compaction,
             answers,
         }
     }
@@ -132,12 +137,36 @@ impl<'a, V: View> Moving<'a, V> {
         self.values.insert(name, value);
     }
 
+    /// Notes what the run does as a whole, or what somebody did.
     pub(super) fn note(&mut self, step: Option<&StepRef>, what: &str, detail: &str) {
-        self.history.push(Transition {
+        self.append(step, Retention::Pinned, what, detail);
+    }
+
+    fn append(&mut self, step: Option<&StepRef>, class: Retention, what: &str, detail: &str) {
+        let counts = &mut self.header().history;
+        let line = Transition {
+            seq: counts.appended + 1,
+            class,
             step: step.cloned(),
             what: what.to_owned(),
             detail: detail.to_owned(),
-        });
+        };
+        counts.append(&line);
+        self.history.push(line);
+    }
+
+    /// A run whose history is full ends as failed: what runs is asked to end, all else ends now.
+    pub(super) fn end_if_history_is_full(&mut self) -> Result<(), V::Error> {
+        let goes_on = !self.run.state.is_terminal() && self.ending().is_none();
+        if goes_on && self.header().history.is_full() {
+            let reason = format!(
+                "run.history_limit: its history has {} lines or {} MiB that cannot be compacted",
+                limits::HISTORY_LINES_MAX,
+                limits::HISTORY_BYTES_MAX >> 20
+            );
+            self.end_early(EarlyEndKind::Failed, &reason)?;
+        }
+        Ok(())
     }
 
     /// Writes a step over what it was; its timer follows from its phase.
@@ -165,7 +194,8 @@ impl<'a, V: View> Moving<'a, V> {
 
     fn note_phase(&mut self, state: &StepState) {
         let detail = state.phase.reason().unwrap_or_default().to_owned();
-        self.note(Some(&state.step), state.phase.word(), &detail);
+        let class = Retention::of_step(&state.step, state.phase.is_terminal());
+        self.append(Some(&state.step), class, state.phase.word(), &detail);
     }
 
     /// Ends a step.

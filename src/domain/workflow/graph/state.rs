@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::document::Tier;
+use super::history::HistoryCounts;
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
@@ -30,8 +31,8 @@ pub struct GraphHeader {
     pub fairness_key: String,
     /// For filters.
     pub labels: Vec<(String, String)>,
-    /// It is kept when others are removed.
-    pub pinned: bool,
+    /// How long its history is.
+    pub history: HistoryCounts,
 }
 
 /// A run that ends before everything has run.

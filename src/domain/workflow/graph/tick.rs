@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::build::Graph;
+use super::history::{Compaction, Transition};
 use super::key::{NodeId, ValueName};
 use super::moves::Moving;
 use crate::domain::workflow::run::{Run, StepState};
@@ -185,17 +186,6 @@ pub struct NewChild {
     pub run: RunId,
 }
 
-/// A line of a run's history.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Transition {
-    /// The step; the run itself without one.
-    pub step: Option<StepRef>,
-    /// The state that it has now, or what was done.
-    pub what: String,
-    /// Why, or by whom.
-    pub detail: String,
-}
-
 /// What a tick has decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
@@ -217,6 +207,8 @@ pub struct Changes {
     pub retire: Vec<(StepRef, u64)>,
     /// What happened, for people.
     pub history: Vec<Transition>,
+    /// Whether the history is compacted with it.
+    pub compaction: Option<Compaction>,
     /// An answer for each fact.
     pub answers: Vec<Taken>,
 }
@@ -234,6 +226,7 @@ impl Changes {
             stop: Vec::new(),
             retire: Vec::new(),
             history: Vec::new(),
+            compaction: None,
             answers: Vec::new(),
         }
     }
@@ -256,6 +249,7 @@ pub fn tick<V: View>(
     for fact in facts {
         answers.push(moving.fold(fact)?);
         moving.settle()?;
+        moving.end_if_history_is_full()?;
         // After each, not once for all: what comes after the end finds it ended, however facts are grouped.
         moving.finish_if_done()?;
     }
