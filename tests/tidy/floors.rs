@@ -44,17 +44,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[("src/words/time", "os")];
 
 /// What files of `engine/` share; the rest of an engine is reached through the store and the feed.
 const ENGINE_SEAMS: &[&str] = &[
-    "feed",
-    "book",
-    "core",
-    "disk",
-    "live",
-    "metrics",
-    "changes",
-    "runner",
-    "warm",
-    "graphs",
-    "mailbox",
+    "feed", "book", "core", "disk", "live", "metrics", "changes", "runner", "warm", "graphs", "mailbox",
     "moving",
 ];
 

@@ -11,6 +11,7 @@ use super::stage::{Rig, TENANT, plain};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::history::Dropped;
 use crate::domain::workflow::graph::lines;
 use crate::domain::workflow::graph::memory::Memory;
 use crate::domain::workflow::graph::model_plan::random_document;
@@ -246,11 +247,18 @@ impl Replay {
         }
         self.rows.apply(&changes);
         self.rows.run = codec::decode(&codec::encode(&self.rows.run)).unwrap();
-        if !changes.history.is_empty() {
-            let row = HistoryRow {
-                at: now,
-                items: changes.history,
-            };
+        let mut items = changes.history;
+        if let Some(compaction) = changes.compaction {
+            let mut dropped = Dropped::default();
+            for row in self.history.range_mut(compaction.after + 1..) {
+                dropped.take_from(&mut row.1.items);
+            }
+            self.history.retain(|_, row| !row.items.is_empty());
+            dropped.take_from(&mut items);
+            items.push(dropped.line(compaction.seq));
+        }
+        if !items.is_empty() {
+            let row = HistoryRow { at: now, items };
             self.history.insert(self.rows.run.record_version, row);
         }
     }
