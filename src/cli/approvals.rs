@@ -34,8 +34,36 @@ pub(super) struct DecideArguments {
     #[arg(value_name = "ID")]
     id: String,
     /// Why, for people.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", visible_alias = "reason")]
     note: Option<String>,
+}
+
+/// A step of a run, and why.
+#[derive(Debug, Clone, Args)]
+pub(super) struct StepArguments {
+    /// The run's id.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The step that waits.
+    #[arg(value_name = "STEP")]
+    step: String,
+    /// Why, for people.
+    #[arg(long, value_name = "TEXT", visible_alias = "note")]
+    reason: Option<String>,
+}
+
+/// The same decision, by the run and its step.
+pub(super) async fn decide_step(
+    session: &Session,
+    arguments: &StepArguments,
+    verb: &str,
+    word: &str,
+) -> Result<Exit, Failure> {
+    let decision = DecideArguments {
+        id: format!("{}:{}", arguments.id, arguments.step),
+        note: arguments.reason.clone(),
+    };
+    decide(session, &decision, verb, word).await
 }
 
 /// Arguments of an answer.

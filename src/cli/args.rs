@@ -23,6 +23,7 @@ Examples:
   ductor status                     is all well, what runs, what comes next
   ductor job ls                     all jobs
   ductor job start backup --follow  start one and watch its output
+  ductor run start hello-world -f   begin a run of a workflow, and watch it
   ductor run ls --where 'state:failed since:1h'
   ductor schedule why backup --at 02:30
   ductor slots ls                   who holds slots and who waits
@@ -136,7 +137,7 @@ pub(super) enum Command {
     /// Runs: what happened, what is happening, and why.
     #[command(subcommand)]
     Run(runs::RunCommand),
-    /// Workflows of the API: drafts, versions, what differs.
+    /// Workflows: drafts, versions, dry runs, pictures; `run start` begins one.
     #[command(subcommand)]
     Workflow(workflows::WorkflowCommand),
     /// What waits for a person, and the answers.

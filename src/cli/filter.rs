@@ -88,7 +88,7 @@ mod tests {
             let values = filter.query().into_iter().map(|(_, value)| value);
             Ok(values.collect::<Vec<_>>().join(" "))
         };
-        assert_eq!(states("job:a"), Ok("pending running a".to_owned()));
+        assert_eq!(states("job:a"), Ok("paused pending running a".to_owned()));
         assert_eq!(states("state:pending"), Ok("pending".to_owned()));
         let refused: Result<String, String> = states("state:pending state:failed");
         assert!(refused.unwrap_err().contains("has failed cannot be cancelled"));

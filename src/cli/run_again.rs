@@ -23,7 +23,8 @@ of a workflow is tried again as a new run: what was done before the step, or
 what has not failed, is taken over.
 
 With a filter, runs that failed or were cancelled are meant too: their
-jobs start anew, each once however many of its runs match.";
+jobs start anew, each once however many of its runs match, and each run of a
+workflow is tried again where it failed, unless that was done already.";
 
 pub(super) const RERUN_EXAMPLES: &str = "\
 Examples:

@@ -109,6 +109,7 @@ fn table(preview: &Value, fit: Fit) -> Table {
         let action = match fields::text(run, &["action"]).as_deref() {
             Some("retry") => "next attempt now",
             Some("rerun") => "new run",
+            Some("retry_failed") => "what failed, as a new run",
             Some("collapsed") => "left alone",
             Some(_) | None => "",
         };
@@ -126,19 +127,27 @@ fn plan(words: &Words, preview: &Value, count: i64) -> String {
     }
     let number = |name: &str| fields::number(preview, &[name]).unwrap_or_default();
     if words.gerund == RETRY.gerund {
-        let (retry, rerun) = (number("retry"), number("rerun"));
-        let attempts = counted(
-            retry,
-            "run takes its next attempt now",
-            "runs take their next attempt now",
-        );
-        lines.push(format!(
-            "{attempts}, {}",
-            counted(rerun, "job starts anew", "jobs start anew")
-        ));
+        let deeds = [
+            (
+                "retry",
+                "run takes its next attempt now",
+                "runs take their next attempt now",
+            ),
+            ("rerun", "job starts anew", "jobs start anew"),
+            (
+                "retry_failed",
+                "workflow run is tried again where it failed",
+                "workflow runs are tried again where they failed",
+            ),
+        ];
+        let said = deeds.into_iter().filter(|(name, _, _)| number(name) > 0);
+        let said: Vec<String> = said
+            .map(|(name, one, many)| counted(number(name), one, many))
+            .collect();
+        lines.extend((!said.is_empty()).then(|| said.join(", ")));
         if number("collapsed") > 0 {
             let runs = counted(number("collapsed"), "run is", "runs are");
-            lines.push(format!("{runs} left alone: each job starts once"));
+            lines.push(format!("{runs} left alone: another run stands for each"));
         }
     }
     lines.join("\n")
@@ -158,6 +167,11 @@ fn tell(show: &Show, done: &Value) -> Result<(), Failure> {
             "runs take their next attempt",
         ),
         ("rerun", "job started anew", "jobs started anew"),
+        (
+            "retried_failed",
+            "workflow run tried again where it failed",
+            "workflow runs tried again where they failed",
+        ),
     ] {
         let count = number(name);
         if count > 0 {
@@ -235,11 +249,13 @@ mod tests {
     fn what_would_be_done_is_said() {
         let run = json!({"id": "run_01kb7v0n3gf5tb2h6m8w9x4yza", "job": "nightly-backup-of-all-shops",
             "state": "cancelled", "action": "collapsed"});
-        let preview = json!({"count": 5, "sample": [run], "retry": 1, "rerun": 2, "collapsed": 2});
+        let preview =
+            json!({"count": 8, "sample": [run], "retry": 1, "rerun": 2, "retry_failed": 3, "collapsed": 2});
         assert_80(&table(&preview, Fit::Narrow));
         assert_eq!(
-            plan(&RETRY, &preview, 5),
-            "and 4 more\n1 run takes its next attempt now, 2 jobs start anew\n2 runs are left alone: each job starts once"
+            plan(&RETRY, &preview, 8),
+            "and 7 more\n1 run takes its next attempt now, 2 jobs start anew, \
+             3 workflow runs are tried again where they failed\n2 runs are left alone: another run stands for each"
         );
         assert_eq!(plan(&CANCEL, &preview, 1), "");
     }

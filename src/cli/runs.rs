@@ -21,7 +21,7 @@ use super::show::{Fit, Show, dash};
 use super::sieve::{self, Sieve};
 use super::table::{Kind, Table, one_line};
 use super::times;
-use super::{run_again, workflow_run};
+use super::{approvals, graph, run_again, workflow_run};
 use crate::words::time::Millis;
 
 /// Items of one page, as the API bounds it.
@@ -33,8 +33,14 @@ pub(super) enum RunCommand {
     /// Runs, newest first.
     #[command(after_help = LIST_EXAMPLES)]
     Ls(ListArguments),
+    /// Begin a run of a workflow, or of a dag of the configuration.
+    #[command(after_help = workflow_run::EXAMPLES)]
+    Start(workflow_run::RunArguments),
     /// One run with its steps and attempts.
     Show(IdArguments),
+    /// The steps of a run as a picture, with how each stands.
+    #[command(after_help = graph::RUN_EXAMPLES)]
+    Graph(IdArguments),
     /// What a run waits for, and what would help.
     Why(IdArguments),
     /// What its commands printed.
@@ -43,10 +49,10 @@ pub(super) enum RunCommand {
     /// End runs: what waits is withdrawn, what runs gets SIGTERM.
     #[command(after_help = run_cancel::EXAMPLES)]
     Cancel(run_cancel::CancelArguments),
-    /// Take the next attempt of a run now.
+    /// Take the next attempt now; try what failed in a workflow once more.
     #[command(after_help = run_again::RETRY_EXAMPLES)]
     Retry(run_again::RetryArguments),
-    /// Start the job of a run once more, as a new run.
+    /// Start the job or workflow of a run once more, as a new run.
     #[command(after_help = run_again::RERUN_EXAMPLES)]
     Rerun(run_again::RerunArguments),
     /// Hold the run of a workflow: what runs goes on, nothing else begins.
@@ -57,6 +63,10 @@ pub(super) enum RunCommand {
     Pin(run_pin::PinArguments),
     /// Keep a run no longer than others.
     Unpin(IdArguments),
+    /// Say yes to a step that waits for it; `approval ls` shows all.
+    Approve(approvals::StepArguments),
+    /// Say no: the step fails or is skipped, as its workflow says.
+    Reject(approvals::StepArguments),
     /// Changes of state and output until it ends; exit 1 if it does not succeed.
     Follow(IdArguments),
 }
@@ -131,7 +141,9 @@ pub(super) struct LogArguments {
 pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Exit, Failure> {
     match command {
         RunCommand::Ls(arguments) => list(session, &arguments).await,
+        RunCommand::Start(arguments) => workflow_run::run(session, &arguments).await,
         RunCommand::Show(arguments) => show(session, &arguments.id).await,
+        RunCommand::Graph(arguments) => graph::of_run(session, &arguments.id).await,
         RunCommand::Why(arguments) => why(session, &arguments.id).await,
         RunCommand::Logs(arguments) => logs(session, &arguments).await,
         RunCommand::Cancel(arguments) => run_cancel::cancel(session, &arguments).await,
@@ -141,6 +153,12 @@ pub(super) async fn perform(session: &Session, command: RunCommand) -> Result<Ex
         RunCommand::Resume(arguments) => workflow_run::resume(session, &arguments.id).await,
         RunCommand::Pin(arguments) => run_pin::pin(session, &arguments).await,
         RunCommand::Unpin(arguments) => run_pin::unpin(session, &arguments.id).await,
+        RunCommand::Approve(arguments) => {
+            approvals::decide_step(session, &arguments, "approve", "approved").await
+        }
+        RunCommand::Reject(arguments) => {
+            approvals::decide_step(session, &arguments, "reject", "rejected").await
+        }
         RunCommand::Follow(arguments) => follow_run(session, &arguments.id).await,
     }
 }

@@ -95,6 +95,11 @@ impl Show {
         self.colour
     }
 
+    /// Columns of the terminal; `None` where there is none.
+    pub(super) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
     /// The zone.
     pub(super) fn face(&self) -> &Clockface {
         &self.face
@@ -189,7 +194,8 @@ impl Show {
         self.painted(text, Style::new().bold())
     }
 
-    fn painted(&self, text: &str, style: Style) -> String {
+    /// In a style, where colours are wanted.
+    pub(super) fn painted(&self, text: &str, style: Style) -> String {
         if self.colour {
             format!("{style}{text}{style:#}")
         } else {

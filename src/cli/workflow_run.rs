@@ -1,4 +1,4 @@
-//! `ductor workflow run`: a run of a workflow begins; `ductor run pause` and `resume` hold it and let it go on.
+//! `ductor run start`, also called `workflow run`: a run of a workflow begins; `ductor run pause` and `resume` hold it and let it go on.
 
 use std::path::PathBuf;
 
@@ -15,9 +15,9 @@ use super::workflows::told;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  ductor workflow run hello-world
-  ductor workflow run hello-world --input input.json --wait
-  ductor workflow run hello-world --set name=Ada --label team=blue
+  ductor run start hello-world
+  ductor run start hello-world --input input.json --wait
+  ductor run start hello-world -p name=Ada -p size=3 --label team=blue
 
 With --wait: exit 0 if the run succeeds, 1 if not.";
 
@@ -31,7 +31,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "FILE", conflicts_with = "set")]
     input: Option<PathBuf>,
     /// One field of the input; what is no JSON is a text.
-    #[arg(long, value_name = "NAME=JSON", value_parser = read_pair)]
+    #[arg(long, short = 'p', value_name = "NAME=JSON", value_parser = read_pair)]
     set: Vec<(String, Value)>,
     /// The version; the newest unless given.
     #[arg(long, value_name = "N")]

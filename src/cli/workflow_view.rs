@@ -23,7 +23,7 @@ pub(super) async fn list(session: &Session) -> Result<Exit, Failure> {
     }
     let workflows = fields::items(&body.value);
     if workflows.is_empty() {
-        show.nothing("There are no workflows yet. Save one with `ductor workflow put FILE`.")?;
+        show.nothing("There are no workflows yet. Save one with `ductor workflow put FILE`, or write `dags:` in the configuration.")?;
         return Ok(Exit::Done);
     }
     show.fitting(|fit| list_table(workflows, show, fit))?;
@@ -35,6 +35,7 @@ fn list_table(workflows: &[Value], show: &Show, fit: Fit) -> Table {
         ("WORKFLOW", Kind::Whole),
         ("VERSION", Kind::Number),
         ("DRAFT", Kind::Whole),
+        ("FROM", Kind::Whole),
         ("UPDATED", Kind::Whole),
         ("TITLE", Kind::Sentence),
     ]);
@@ -49,11 +50,26 @@ fn list_table(workflows: &[Value], show: &Show, fit: Fit) -> Table {
             text("family_slug"),
             number(workflow, "newest_version"),
             draft,
+            source_word(workflow).to_owned(),
             show.moment(fields::instant(workflow, &["updated_at"]), fit),
-            text("title"),
+            Some(text("title"))
+                .filter(|title| *title != text("family_slug"))
+                .unwrap_or_default(),
         ]);
     }
     table
+}
+
+fn is_of_configuration(workflow: &Value) -> bool {
+    fields::text(workflow, &["source"]).as_deref() == Some("configuration")
+}
+
+fn source_word(workflow: &Value) -> &'static str {
+    if is_of_configuration(workflow) {
+        "config"
+    } else {
+        "api"
+    }
 }
 
 fn number(value: &Value, name: &str) -> String {
@@ -103,6 +119,8 @@ pub(super) async fn show(session: &Session, arguments: &ShowArguments) -> Result
         let (newest, current) = (newest.as_str(), number(data, "current_version"));
         let note = if current == newest {
             String::new()
+        } else if is_of_configuration(data) {
+            " (disabled)".to_owned()
         } else {
             format!(" (new runs: {current})")
         };
@@ -112,11 +130,18 @@ pub(super) async fn show(session: &Session, arguments: &ShowArguments) -> Result
             ""
         };
         pairs.push(("version", format!("{newest}{note}{draft}")));
+        if is_of_configuration(data) {
+            pairs.push(("from", "the configuration; change its file and reload".to_owned()));
+            pairs.extend(fields::text(data, &["schedule"]).map(|when| ("schedule", when)));
+            pairs.push(("sha256", text(data, "sha256")));
+        }
         pairs.push((
             "updated",
             show.instant_and_distance(fields::instant(data, &["updated_at"])),
         ));
-        pairs.push(("record version", number(data, "record_version")));
+        if !is_of_configuration(data) {
+            pairs.push(("record version", number(data, "record_version")));
+        }
     }
     show.pairs(&pairs)?;
     show.data("\n")?;

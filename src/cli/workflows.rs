@@ -9,7 +9,7 @@ use super::client::Body;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::session::Session;
-use super::{fields, workflow_diff, workflow_dry, workflow_files, workflow_run, workflow_view};
+use super::{fields, graph, workflow_diff, workflow_dry, workflow_files, workflow_run, workflow_view};
 
 /// What can be done with workflows.
 #[derive(Debug, Subcommand)]
@@ -23,6 +23,9 @@ Examples:
   ductor workflow show hello-world --version 2
   ductor workflow show hello-world --document > hello.json")]
     Show(ShowArguments),
+    /// The steps of a workflow as a picture.
+    #[command(after_help = graph::WORKFLOW_EXAMPLES)]
+    Graph(graph::GraphArguments),
     /// Is a definition good? Everything that is wrong, with its place.
     #[command(after_help = "\
 The file is JSON or YAML; `-` is standard input. Nothing is kept. The slot
@@ -55,7 +58,7 @@ Example:
 A version never changes. The same content again is the same version. Runs keep
 the version that they have begun with.")]
     Publish(PublishArguments),
-    /// Begin a run.
+    /// Begin a run, as `run start` does.
     #[command(after_help = workflow_run::EXAMPLES)]
     Run(workflow_run::RunArguments),
     /// The versions of a workflow, newest first.
@@ -156,6 +159,7 @@ pub(super) async fn perform(session: &Session, command: WorkflowCommand) -> Resu
     match command {
         WorkflowCommand::Ls => workflow_view::list(session).await,
         WorkflowCommand::Show(arguments) => workflow_view::show(session, &arguments).await,
+        WorkflowCommand::Graph(arguments) => graph::of_workflow(session, &arguments).await,
         WorkflowCommand::Validate(arguments) => workflow_files::validate(session, &arguments).await,
         WorkflowCommand::DryRun(arguments) => workflow_dry::dry_run(session, &arguments).await,
         WorkflowCommand::Put(arguments) => workflow_files::put(session, &arguments).await,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::fault::Place;
 use super::model::{DayMatch, LaunchConfig, PolicyConfig, ScheduleText, SlotsConfig};
-use super::report_model::SlaConfig;
+use super::report_model::{ReportsConfig, SlaConfig};
 
 /// Several tasks, some after others, with one schedule.
 #[derive(Clone, Debug, Serialize)]
@@ -25,6 +25,8 @@ pub struct DagConfig {
     pub policy: PolicyConfig,
     /// When it is late.
     pub sla: SlaConfig,
+    /// Who is told how its runs end, and that they are late.
+    pub reports: ReportsConfig,
     /// Ended runs that are kept.
     pub retain_runs: u32,
     /// In the order of the file.

@@ -291,8 +291,16 @@ fn every_faulty_dag_is_named_with_its_rule() {
             "2:27 dag 'd': retainRuns must be at least 1 [allowed are 1 to 100000]",
         ),
         (
-            &format!("name: d, onFailure: {{}}, {task}"),
-            "2:15 'onFailure' is not supported yet",
+            &format!("name: d, concurrencyPolicy: Forbid, {task}"),
+            "2:15 'concurrencyPolicy' is not supported yet",
+        ),
+        (
+            &format!("name: d, onFailure: {{retry: {{maximumRetries: 1}}}}, {task}"),
+            "2:27 dag 'd': a dag is not tried again as a whole [give its tasks `retries` and `retryDelaySeconds`]",
+        ),
+        (
+            &format!("name: d, onLate: {{report: {{shell: {{command: x}}}}}}, {task}"),
+            "2:15 dag 'd': onLate requires sla",
         ),
         (
             &format!("name: d, command: x, {task}"),

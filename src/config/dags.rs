@@ -12,6 +12,7 @@ use super::launch;
 use super::model::{PolicyConfig, RetryConfig};
 use super::names::{Names, Owner, is_name};
 use super::reading::{Field, Fields, Reading};
+use super::reports;
 use super::schedule_text::{RawSchedule, ScheduleCheck};
 use super::slot_pools::SlotPools;
 use super::task_order;
@@ -84,6 +85,7 @@ impl DagReader {
             subject: &subject,
         };
         let own = reader.read(&fields);
+        check_hooks(reading, &subject, &own, defaults);
         let schedule = schedule(
             reading,
             known,
@@ -98,6 +100,7 @@ impl DagReader {
         });
         let dag = name.as_deref().unwrap_or_default();
         let tasks = tasks(reading, known, &fields, (dag, &subject, &at), defaults);
+        let reports = own.reports.clone().over(&defaults.reports);
         Some(DagConfig {
             name: name?,
             at,
@@ -112,9 +115,24 @@ impl DagReader {
                 ..own.policy.over(&defaults.policy)
             },
             sla: own.sla.over(defaults.sla),
+            reports,
             retain_runs: retain_runs.unwrap_or(RETAIN_RUNS_DEFAULT),
             tasks,
         })
+    }
+}
+
+/// What a job may say of its failures and a dag may not.
+fn check_hooks(reading: &mut Reading<'_>, subject: &str, own: &JobLayer, defaults: &JobLayer) {
+    if let Some(at) = &own.policy.retry_at {
+        let message = format!("{subject}a dag is not tried again as a whole");
+        let fault = Fault::error("config/not-for-dags", at, message);
+        reading.report(fault.with_help("give its tasks `retries` and `retryDelaySeconds`"));
+    }
+    let sla = own.sla.over(defaults.sla);
+    if let Some(at) = own.reports.late_at.as_ref().filter(|_| sla.is_empty()) {
+        let message = format!("{subject}onLate requires sla");
+        reading.error("config/missing", at, message);
     }
 }
 
@@ -222,5 +240,6 @@ pub(super) fn text_bytes(dag: &DagConfig) -> usize {
             .sum();
         task.id.len() + launch::ENTRY_BYTES + after + work
     });
-    tasks.sum()
+    let reports = dag.reports.all().into_iter().map(reports::text_bytes);
+    tasks.sum::<usize>() + reports.sum::<usize>()
 }

@@ -1,6 +1,7 @@
 //! The keys that say when a job may begin and begin again: `onMissed`, `startingDeadlineSeconds`,
 //! `onlyIfLastSucceeded`, `clusterPolicy`, `onFailure.retry`.
 
+use super::fault::Place;
 use super::job_layer::LayerReader;
 use super::keys::Section;
 use super::model::{ClusterPolicy, OnMissed, PolicyConfig, RetryConfig};
@@ -29,6 +30,8 @@ pub(super) struct PolicyLayer {
     backoff_multiplier: Option<f64>,
     /// `onFailure.report`, which is read with the other reports.
     pub(super) failure_report: Option<Field>,
+    /// Where `onFailure.retry` stands, which a dag does not have.
+    pub(super) retry_at: Option<Place>,
 }
 
 impl PolicyLayer {
@@ -99,6 +102,7 @@ fn on_failure(reader: &mut LayerReader<'_, '_>, field: &Field, layer: &mut Polic
     let fields = fields.with_subject(reader.subject).with_path("onFailure.");
     layer.failure_report = fields.get("report");
     let Some(field) = fields.get("retry") else { return };
+    layer.retry_at = Some(field.key_at.clone());
     let Some(fields) = reader.reading.fields(&field.node, Section::Retry) else {
         return;
     };

@@ -45,6 +45,14 @@ pub(super) const DAG: &[Key] = &[
     as_for_jobs("startingDeadlineSeconds"),
     as_for_jobs("clusterPolicy"),
     as_for_jobs("sla"),
+    map(
+        "onFailure",
+        Section::OnFailure,
+        "What happens after a failed run: `report` only, its tasks have retries",
+    ),
+    as_for_jobs("onPermanentFailure"),
+    as_for_jobs("onSuccess"),
+    as_for_jobs("onLate"),
     key(
         "retainRuns",
         Integer(1, 100_000),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::dag;
 use crate::config::{
-    self, CommandConfig, Config, DagConfig, HiddenText, JobConfig, LaunchConfig, ReportConfig, SecretConfig,
-    SecretSource,
+    self, CommandConfig, Config, DagConfig, HiddenText, JobConfig, LaunchConfig, ReportConfig, ReportsConfig,
+    SecretConfig, SecretSource,
 };
 use crate::domain::lateness::Sla;
 use crate::domain::report::{ReportKind, Routes, RoutesOfKind, ShellRoute, Value, WebhookRoute};
@@ -307,6 +308,9 @@ pub fn book_of(
     for job in &config.jobs {
         reports.insert(JobName::new(&job.name)?, reports_of(job));
     }
+    for dag in &config.dags {
+        reports.insert(JobName::new(&dag.name)?, reports_of_dag(dag));
+    }
     let jobs = definitions.into_iter().map(|definition| {
         let job = BookJob {
             version: versions.get(&definition.name).copied().unwrap_or(1),
@@ -369,16 +373,29 @@ fn local_url(listen: SocketAddr) -> Option<String> {
 
 /// Where the reports of a job go. Nothing is read here.
 fn reports_of(job: &JobConfig) -> Routes {
-    let kinds = [
-        (ReportKind::Failure, &job.reports.on_failure),
-        (ReportKind::PermanentFailure, &job.reports.on_permanent_failure),
-        (ReportKind::Success, &job.reports.on_success),
-        (ReportKind::Late, &job.reports.on_late),
-    ];
-    Routes(kinds.map(|(kind, report)| (kind, routes_of(job, report))).into())
+    routes_of(&job.reports, &job.launch.shell)
 }
 
-fn routes_of(job: &JobConfig, report: &ReportConfig) -> RoutesOfKind {
+/// Where the reports of a dag go. It has no shell of its own: its tasks have.
+pub(super) fn reports_of_dag(dag: &DagConfig) -> Routes {
+    routes_of(&dag.reports, Path::new("/bin/sh"))
+}
+
+fn routes_of(reports: &ReportsConfig, shell: &Path) -> Routes {
+    let kinds = [
+        (ReportKind::Failure, &reports.on_failure),
+        (ReportKind::PermanentFailure, &reports.on_permanent_failure),
+        (ReportKind::Success, &reports.on_success),
+        (ReportKind::Late, &reports.on_late),
+    ];
+    Routes(
+        kinds
+            .map(|(kind, report)| (kind, routes_of_kind(report, shell)))
+            .into(),
+    )
+}
+
+fn routes_of_kind(report: &ReportConfig, job_shell: &Path) -> RoutesOfKind {
     RoutesOfKind {
         webhook: report.webhook.as_ref().map(|webhook| WebhookRoute {
             url: hidden(&webhook.url.0),
@@ -392,7 +409,7 @@ fn routes_of(job: &JobConfig, report: &ReportConfig) -> RoutesOfKind {
         }),
         shell: report.shell.as_ref().map(|shell| ShellRoute {
             command: line_of(&shell.command),
-            shell: text_of(shell.shell.as_ref().unwrap_or(&job.launch.shell)),
+            shell: text_of(shell.shell.as_deref().unwrap_or(job_shell)),
             timeout_ms: shell.timeout_ms,
         }),
     }

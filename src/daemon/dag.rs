@@ -2,7 +2,6 @@
 
 use super::book;
 use crate::config::{self, DagConfig, ExpandConfig, TaskConfig, TaskKind, TriggerRule, WorkConfig};
-use crate::domain::report::ReportWishes;
 use crate::domain::workflow::definition::{ConcurrencyPolicy, Definition};
 use crate::domain::workflow::graph::document::{
     Document, EdgeDoc, EdgeKind, FairnessDoc, Join, OnError, RetentionDoc, RetryDoc, StepDoc, TimeoutsDoc,
@@ -57,7 +56,7 @@ pub(super) fn definition_of(dag: &DagConfig) -> Result<Definition, BadName> {
         concurrency: ConcurrencyPolicy::Allow,
         policy: book::policy_of(&dag.policy),
         sla: book::sla_of(&dag.sla),
-        reports: ReportWishes::default(),
+        reports: book::reports_of_dag(dag).wishes(),
         steps: Vec::new(),
         graph: Some(Box::new(document)),
     })

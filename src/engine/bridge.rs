@@ -350,14 +350,19 @@ fn letter(
     reply: oneshot::Sender<Taken>,
 ) -> Letter {
     let (outcome, reason, end) = match end {
-        TaskEnd::Completed(output) => (Outcome::Succeeded, None, AttemptEnd::Succeeded(Some(output))),
+        // Its row has no place for the worker's name but this sentence.
+        TaskEnd::Completed(output) => (
+            Outcome::Succeeded,
+            Some(format!("done by worker {}", task.worker)),
+            AttemptEnd::Succeeded(Some(output)),
+        ),
         TaskEnd::Failed(error) if cancelled => {
             let why = format!("worker {} ended it on request: {}", task.worker, error.message);
             (Outcome::Cancelled, Some(why.clone()), AttemptEnd::Cancelled(why))
         }
         TaskEnd::Failed(error) => (
             Outcome::Failed,
-            Some(error.message.clone()),
+            Some(format!("{} (worker {})", error.message, task.worker)),
             AttemptEnd::Failed(error),
         ),
     };

@@ -1,12 +1,16 @@
 //! All that match: finds them in bounded reads, and acts on them in changes of a bounded size. What one change did is done,
 //! whatever happens to the next.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::book::Book;
+use super::changes::fold::Desk;
+use super::changes::graph::{Begin, Ready};
 use super::changes::matching::{self, Done, Found, Task};
 use super::changes::remember::Ticket;
 use super::changes::start::Start;
+use super::changes::try_again::{self, NotTried};
 use super::core::Engine;
 use crate::domain::workflow::bulk::{self, BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
@@ -29,14 +33,21 @@ pub struct Survey {
 pub async fn survey(engine: &Engine, wish: BulkWish, filter: &RunFilter) -> Result<Survey, StoreError> {
     let mut matched = Vec::new();
     let (mut after, mut scanned) = (None, 0);
+    let mut repeated = BTreeSet::new();
     let truncated = loop {
-        let filter = filter.clone();
-        let read = engine.read(move |tx| matching::find(tx, wish, &filter, after, limits::PAGE_SCAN_MAX));
+        let (filter, mut known) = (filter.clone(), std::mem::take(&mut repeated));
+        let read = engine.read(move |tx| {
+            let place = (after, limits::PAGE_SCAN_MAX);
+            let found = matching::find(tx, wish, &filter, place, &mut known)?;
+            Ok((found, std::mem::take(&mut known)))
+        });
+        let (found, known) = read.await?;
+        repeated = known;
         let Found {
             matched: more,
             more_after,
             scanned: looked,
-        } = read.await?;
+        } = found;
         matched.extend(more);
         scanned += looked;
         if matched.len() > limits::BULK_RUNS_MAX {
@@ -48,7 +59,8 @@ pub async fn survey(engine: &Engine, wish: BulkWish, filter: &RunFilter) -> Resu
         }
         after = more_after;
     };
-    bulk::collapse(&mut matched);
+    let book = engine.book();
+    bulk::collapse(&mut matched, |name| book.jobs.contains_key(name));
     Ok(Survey { matched, truncated })
 }
 
@@ -71,42 +83,108 @@ pub async fn act(
     let mut done = Done::default();
     for batch in matched.chunks(limits::BULK_RUNS_PER_CHANGE) {
         let book = engine.book();
-        let tasks = batch.iter().filter_map(|run| task(engine, &book, run, wisher));
-        let tasks: Vec<Task> = tasks.collect();
-        match change(engine, &book, filter, wisher, tasks.clone()).await {
-            Err(ChangeError::Failed(error)) if error.is_row_fault() => {
-                // One run that cannot be changed keeps no other from it.
-                for task in tasks {
-                    let id = task.run();
-                    match change(engine, &book, filter, wisher, vec![task]).await {
-                        Err(ChangeError::Failed(error)) if error.is_row_fault() => {
-                            tracing::error!(run = %id, cause = %error, "this run cannot be changed");
-                            done.refused.push((id, "its rows cannot be read".to_owned()));
-                        }
-                        other => done.add(other?),
-                    }
-                }
+        let mut tasks: Vec<Task> = Vec::new();
+        for run in batch {
+            let Some(task) = task(engine, &book, run, wisher).await? else {
+                continue;
+            };
+            let weight: usize = tasks.iter().map(Task::weight).sum();
+            if weight > 0 && weight + task.weight() > limits::BULK_ROWS_PER_CHANGE {
+                let ready = std::mem::take(&mut tasks);
+                done.add(change_some(engine, &book, filter, wisher, ready).await?);
             }
-            other => done.add(other?),
+            tasks.push(task);
         }
+        done.add(change_some(engine, &book, filter, wisher, tasks).await?);
     }
     Ok(done)
 }
 
-fn task(engine: &Engine, book: &Book, run: &Matched, wisher: &Wisher) -> Option<Task> {
-    Some(match run.deed {
+/// All of them in one change, or each in its own where one cannot be changed.
+async fn change_some(
+    engine: &Engine,
+    book: &Arc<Book>,
+    filter: &RunFilter,
+    wisher: &Wisher,
+    tasks: Vec<Task>,
+) -> Result<Done, ChangeError> {
+    let mut done = Done::default();
+    match change(engine, book, filter, wisher, tasks.clone()).await {
+        Err(ChangeError::Failed(error)) if error.is_row_fault() => {
+            // One run that cannot be changed keeps no other from it.
+            for task in tasks {
+                let id = task.run();
+                match change(engine, book, filter, wisher, vec![task]).await {
+                    Err(ChangeError::Failed(error)) if error.is_row_fault() => {
+                        tracing::error!(run = %id, cause = %error, "this run cannot be changed");
+                        done.refused.push((id, "its rows cannot be read".to_owned()));
+                    }
+                    other => done.add(other?),
+                }
+            }
+        }
+        other => done.add(other?),
+    }
+    Ok(done)
+}
+
+async fn task(
+    engine: &Engine,
+    book: &Book,
+    run: &Matched,
+    wisher: &Wisher,
+) -> Result<Option<Task>, ChangeError> {
+    // Under the same key nothing begins twice.
+    let ticket = |word: &str, what: &str| {
+        wisher.ticket.map(|ticket| Ticket {
+            key: digest_of_parts(&[word, &hex(&ticket.key), what]),
+            ..ticket
+        })
+    };
+    Ok(Some(match run.deed {
         Deed::Cancel => Task::Cancel(run.id),
         Deed::Retry => Task::Retry(run.id),
         Deed::Rerun => Task::Rerun {
             of: run.id,
             start: start_of(engine, book, run, wisher).map(Box::new),
-            ticket: wisher.ticket.map(|ticket| Ticket {
-                key: digest_of_parts(&["rerun", &hex(&ticket.key), run.job.as_str()]),
-                ..ticket
-            }),
+            ticket: ticket("rerun", run.job.as_str()),
         },
-        Deed::Collapsed => return None,
-    })
+        Deed::Again => Task::Again {
+            of: run.id,
+            begin: again_of(engine, run, wisher).await?,
+            ticket: ticket("again", &run.id.to_string()),
+        },
+        Deed::Collapsed => return Ok(None),
+    }))
+}
+
+/// What a new run takes over of another one, read and computed before the change.
+async fn again_of(
+    engine: &Engine,
+    run: &Matched,
+    wisher: &Wisher,
+) -> Result<Result<Arc<Begin>, String>, ChangeError> {
+    let (for_read, blobs) = (engine.clone(), engine.store.blobs());
+    let (id, principal) = (run.id, wisher.principal.clone());
+    let read = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: for_read.rules(),
+        };
+        try_again::prepare(tx, &desk, id, None, &principal)
+    });
+    match read.await {
+        Ok(Ok(begin)) => Ok(Ok(Arc::new(begin))),
+        Ok(Err(NotTried::Refused(why))) => Ok(Err(why)),
+        Ok(Err(NotTried::NotFound)) => Ok(Err("it is not there any more".to_owned())),
+        Err(error) if error.is_row_fault() => {
+            tracing::error!(run = %run.id, cause = %error, "this run cannot be read");
+            Ok(Err("its rows cannot be read".to_owned()))
+        }
+        Err(error) => Err(ChangeError::Failed(error)),
+    }
 }
 
 fn start_of(engine: &Engine, book: &Book, run: &Matched, wisher: &Wisher) -> Result<Start, String> {
@@ -142,6 +220,12 @@ async fn change(
 ) -> Result<Done, ChangeError> {
     let (for_change, filter, by) = (Arc::clone(book), filter.clone(), wisher.principal.clone());
     let names: Vec<(RunId, String)> = tasks.iter().filter_map(Task::job).collect();
+    let mut ready = Ready::default();
+    for task in &tasks {
+        if let Task::Again { begin: Ok(begin), .. } = task {
+            ready.add(&begin.graph, &begin.changes, &begin.children);
+        }
+    }
     let done = engine
         .store
         .change("matching runs", move |tx| {
@@ -159,5 +243,8 @@ async fn change(
     }
     engine.wake.notify_one();
     engine.wake_follow_ups.notify_one();
+    // Runs of graphs: what was begun wants workers, what was cancelled has a letter.
+    engine.mailboxes.look();
+    engine.rouse(&ready);
     Ok(done)
 }

@@ -140,6 +140,8 @@ pub async fn cancel_run(
         }
     }
     engine.wake.notify_one();
+    // That of a graph learns it by a letter.
+    engine.mailboxes.look();
     Ok(cancelled)
 }
 

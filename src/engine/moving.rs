@@ -416,6 +416,26 @@ impl From<ChangeError> for WriteError {
     }
 }
 
+/// Tells who waits for the ends of runs, and ends executions that are not wanted any more; which ticks were written.
+fn tell_ends(engine: &Engine, outcomes: Vec<Applied>, ended: Vec<Option<Ended>>) -> Vec<bool> {
+    let mut written = Vec::with_capacity(outcomes.len());
+    for (applied, ended) in outcomes.into_iter().zip(ended) {
+        let Applied::Done(fences) = applied else {
+            written.push(false);
+            continue;
+        };
+        written.push(true);
+        if let Some(ended) = ended {
+            engine.mailboxes.ends.ended(ended);
+        }
+        for fence in fences {
+            let stop = Stop::Requested("its run does not want it any more".to_owned());
+            engine.live.stop(fence, &stop);
+        }
+    }
+    written
+}
+
 /// Writes ticks, and claims in the same commit what they make possible; false for a run that has moved.
 async fn write(
     engine: &Engine,
@@ -474,21 +494,7 @@ async fn write(
     runner::act(engine, passed, &mut shims);
     engine.warm.give_back(shims);
     meeting.hand_over(engine, met);
-    let mut written = Vec::with_capacity(outcomes.len());
-    for (applied, ended) in outcomes.into_iter().zip(ended) {
-        let Applied::Done(fences) = applied else {
-            written.push(false);
-            continue;
-        };
-        written.push(true);
-        if let Some(ended) = ended {
-            engine.mailboxes.ends.ended(ended);
-        }
-        for fence in fences {
-            let stop = Stop::Requested("its run does not want it any more".to_owned());
-            engine.live.stop(fence, &stop);
-        }
-    }
+    let written = tell_ends(engine, outcomes, ended);
     if frees || frees_places {
         engine.wake.notify_one();
     }

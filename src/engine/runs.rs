@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::book::Book;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph::{self, Ready};
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
+use super::changes::try_again::{self, NotTried};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
 use super::moving;
@@ -20,9 +22,12 @@ use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
 use crate::expr::schema::Issue;
 use crate::store::graph_rows::StoredFact;
-use crate::store::{ChangeError, ReadTx, StoreError, graphs, runs};
-use crate::words::ids::RunId;
+use crate::store::tables::WORKFLOWS;
+use crate::store::{ChangeError, ReadTx, Rows, StoreError, graphs, runs};
+use crate::words::ids::{RunId, TenantId};
 use crate::words::names::{JobName, StepRef};
+
+const TENANT: TenantId = TenantId::DEFAULT;
 
 /// A wish for a run.
 #[derive(Debug, Clone)]
@@ -80,7 +85,8 @@ pub enum BeginError {
 
 /// Begins a run.
 pub async fn begin(engine: &Engine, wish: NewRun, asked: Asked<Begun>) -> Result<Told<Begun>, BeginError> {
-    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &wish)).await
+    let book = engine.book();
+    begin_as(engine, asked, move |tx, desk| prepare(tx, desk, &book, &wish)).await
 }
 
 /// Begins a run with the input and the labels of another, by the newest version.
@@ -90,6 +96,7 @@ pub async fn rerun(
     principal: String,
     asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
+    let book = engine.book();
     begin_as(engine, asked, move |tx, desk| {
         let Some(run) = graph_run(tx, of)? else {
             return Ok(Err(Begun::NotFound));
@@ -108,7 +115,7 @@ pub async fn rerun(
                 of,
             },
         };
-        prepare(tx, desk, &wish)
+        prepare(tx, desk, &book, &wish)
     })
     .await
 }
@@ -122,37 +129,11 @@ pub async fn retry(
     asked: Asked<Begun>,
 ) -> Result<Told<Begun>, BeginError> {
     begin_as(engine, asked, move |tx, desk| {
-        let Some(run) = graph_run(tx, of)? else {
-            return Ok(Err(Begun::NotFound));
-        };
-        if !run.state.is_terminal() {
-            let why = format!(
-                "the run is {}; only one that has ended is tried again",
-                run.state.word()
-            );
-            return Ok(Err(Begun::Refused(why)));
-        }
-        let header = run.graph.as_deref().cloned().unwrap_or_default();
-        let wish = Wish {
-            id: RunId::fresh(),
-            definition: run.definition.clone(),
-            version: run.version,
-            trigger: Trigger::RetryFrom {
-                principal: principal.clone(),
-                of,
-                step: from.clone(),
-            },
-            input: Arc::default(),
-            header: GraphHeader {
-                tier: header.tier,
-                fairness_key: header.fairness_key,
-                labels: header.labels,
-                ..GraphHeader::default()
-            },
-            node: run.node.clone(),
-        };
-        let begun = fold::begin_again(tx, desk, &run, from.as_ref(), wish)?;
-        Ok(begun.map_err(|refusal| Begun::Refused(refusal.to_string())))
+        let prepared = try_again::prepare(tx, desk, of, from.as_ref(), &principal)?;
+        Ok(prepared.map_err(|why| match why {
+            NotTried::NotFound => Begun::NotFound,
+            NotTried::Refused(why) => Begun::Refused(why),
+        }))
     })
     .await
 }
@@ -233,11 +214,42 @@ where
     Ok(told)
 }
 
-fn prepare(
-    tx: &mut ReadTx,
-    desk: &Desk<'_>,
-    wish: &NewRun,
-) -> Result<Result<graph::Begin, Begun>, StoreError> {
+/// A dag begins as the configuration in force says it, and with nothing.
+fn dag_of(book: &Book, wish: &NewRun) -> Result<(), Begun> {
+    let name = &wish.definition;
+    let Some(job) = book.jobs.get(name).filter(|job| job.definition.is_graph()) else {
+        return Err(Begun::NotFound);
+    };
+    if !job.definition.enabled {
+        return Err(Begun::Refused(format!("dag '{name}' is disabled")));
+    }
+    if wish.version.is_some_and(|version| version != job.version) {
+        let why = format!(
+            "dag '{name}' begins by the configuration in force, which is version {}",
+            job.version
+        );
+        return Err(Begun::Refused(why));
+    }
+    let is_empty = match &*wish.input {
+        Value::Null => true,
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    if !is_empty {
+        return Err(Begun::BadInput(vec![Issue {
+            pointer: String::new(),
+            message: "a dag of the configuration takes no input".to_owned(),
+        }]));
+    }
+    Ok(())
+}
+
+fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Result<Prepared, StoreError> {
+    if !tx.has(&WORKFLOWS, &(TENANT, wish.definition.clone()))?
+        && let Err(refused) = dag_of(book, wish)
+    {
+        return Ok(Err(refused));
+    }
     let version = match workflows::version_of_new_run(tx, &wish.definition, wish.version)? {
         Ok(version) => version,
         Err(NoStart::Missing | NoStart::NoVersion(_)) => return Ok(Err(Begun::NotFound)),
@@ -248,7 +260,18 @@ fn prepare(
     let Some(graph) = desk.shelf.get(tx, &wish.definition, version)? else {
         return Ok(Err(Begun::NotFound));
     };
-    let issues = graph.input_issues(&wish.input);
+    // Nothing is an object without members where one is wanted.
+    let wants_object = graph
+        .document
+        .input_schema
+        .as_ref()
+        .is_some_and(|schema| schema["type"] == "object");
+    let input = if wants_object && wish.input.is_null() {
+        Arc::new(Value::Object(Map::new()))
+    } else {
+        Arc::clone(&wish.input)
+    };
+    let issues = graph.input_issues(&input);
     if !issues.is_empty() {
         return Ok(Err(Begun::BadInput(issues)));
     }
@@ -258,7 +281,7 @@ fn prepare(
             labels.push((name.clone(), value.clone()));
         }
     }
-    let fairness_key = match graph.share_of(&wish.input) {
+    let fairness_key = match graph.share_of(&input) {
         Ok(share) => share,
         Err(fault) => {
             let why = format!(
@@ -279,7 +302,7 @@ fn prepare(
         definition: wish.definition.clone(),
         version,
         trigger: wish.trigger.clone(),
-        input: Arc::clone(&wish.input),
+        input,
         header,
         node: None,
     };

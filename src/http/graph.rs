@@ -12,6 +12,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::app::App;
+use super::dags;
 use super::error::Problem;
 use super::input;
 use super::param::{Kind, Param};
@@ -211,18 +212,26 @@ pub(super) async fn of_workflow(
             .map_err(|_| Problem::unreadable("`version` must be a version number, or `draft`"))?,
     };
     let for_read = name.clone();
-    let found = app
-        .engine
-        .read(move |tx| document_of(tx, &for_read, wanted))
-        .await?;
-    let posted = found.ok_or_else(|| match wanted {
+    let dag = dags::of(&app.engine.book(), &name);
+    let found = app.engine.read(move |tx| {
+        if let Some(posted) = document_of(tx, &for_read, wanted)? {
+            // A draft may be wrong in parts; what can be read of it is drawn.
+            let document = read(&posted).document;
+            return Ok(Some(document.unwrap_or_else(|| empty(&for_read))));
+        }
+        let number = match (&dag, wanted) {
+            (Some(dag), Wanted::Newest) => dag.version(),
+            (Some(_), Wanted::Version(number)) => number,
+            (None, _) | (Some(_), Wanted::Draft) => return Ok(None),
+        };
+        Ok(dags::version(tx, &for_read, number)?.map(|version| version.document))
+    });
+    let document = found.await?.ok_or_else(|| match wanted {
         Wanted::Newest => not_found(&slug),
         Wanted::Draft => Problem::not_found(format!("workflow '{name}' has no draft")),
         Wanted::Version(number) => Problem::not_found(format!("workflow '{name}' has no version {number}")),
     })?;
     drawn(move || {
-        // A draft may be wrong in parts; what can be read of it is drawn.
-        let document = read(&posted).document.unwrap_or_else(|| empty(&name));
         let mut graph = layout::graph_of(&document);
         graph.drop_loose_edges();
         let drawing = layout::draw(&graph)?;

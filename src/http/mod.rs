@@ -11,6 +11,7 @@ mod bridge;
 mod calendar;
 mod config;
 mod dead_letters;
+mod dags;
 mod dry_runs;
 mod endings;
 mod error;
@@ -45,6 +46,7 @@ mod run_list;
 mod run_pins;
 mod run_signals;
 mod run_start;
+mod run_steps;
 mod run_values;
 mod runs;
 mod schedules;
@@ -52,6 +54,7 @@ mod serve;
 mod slots;
 mod start;
 mod status;
+mod step_lines;
 mod store_check;
 mod stream;
 mod tail;
@@ -61,6 +64,7 @@ mod version;
 mod waits;
 mod week;
 mod why;
+mod workflow_list;
 mod workflow_versions;
 mod workflows;
 
@@ -96,6 +100,8 @@ mod run_again_tests;
 mod run_bulk_tests;
 #[cfg(test)]
 mod run_list_tests;
+#[cfg(test)]
+mod run_steps_tests;
 #[cfg(test)]
 mod run_tests;
 #[cfg(test)]

@@ -15,10 +15,7 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
-    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk,
-    run_list, run_pins, run_signals, run_start, run_values, runs, schedules, slots, start, status,
-    store_check, stream, tail, timeline, week, why, workflow_versions, workflows,
+    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -138,6 +135,8 @@ fn graphs(page: Page) -> Page {
     routes! { page;
         post "/api/workflows/{family_slug}/runs", run_start::start, startRun, "run:write", "Begins a run of a workflow.",
             fields(&run_start::FIELDS), creates(data::<run_start::StartedRun>);
+        get "/api/runs/{run}/steps", run_steps::list, listSteps, "run:read", "The steps of a run by pages, by name.",
+            query(&run_steps::FILTERS), query(&PARAMS), shows(page_of::<runs::StepView>);
         get "/api/runs/{run}/steps/{step}", run_values::step, showStep, "run:read", "One step of a run, with what it has made.",
             shows(data::<run_values::StepDetail>);
         get "/api/runs/{run}/values", run_values::values, showValues, "run:read", "The input and the output of a run.",
@@ -164,8 +163,8 @@ fn graphs(page: Page) -> Page {
 #[rustfmt::skip]
 fn definitions(page: Page) -> Page {
     routes! { page;
-        get "/api/workflows", workflows::list, listWorkflows, "workflow:read", "Workflows by pages, by name.",
-            query(&PARAMS), shows(page_of::<workflows::WorkflowView>);
+        get "/api/workflows", workflow_list::list, listWorkflows, "workflow:read", "Workflows by pages, by name.",
+            query(&workflow_list::FILTERS), query(&PARAMS), shows(page_of::<workflows::WorkflowView>);
         post "/api/workflows", workflows::create, createWorkflow, "workflow:write", "Saves the first draft of a workflow.",
             takes(any_object, true), creates(data::<workflows::SavedWorkflow>);
         post "/api/workflows:validate", workflows::validate_posted, validateDocument, "workflow:read",

@@ -61,7 +61,10 @@ pub(super) struct BulkPreview {
     retry: usize,
     /// How many jobs would start as a new run.
     rerun: usize,
-    /// How many are left alone because another run of their job stands for them: no job starts twice.
+    /// How many runs of workflows would be tried again where they failed, each as a new run.
+    retry_failed: usize,
+    /// How many are left alone because another run stands for them: no job starts twice, and no run is tried again that a
+    /// newer one has tried again already.
     collapsed: usize,
 }
 
@@ -70,7 +73,7 @@ struct BulkSample {
     id: String,
     job: String,
     state: &'static str,
-    /// `cancel`, `retry`, `rerun` or `collapsed`.
+    /// `cancel`, `retry`, `rerun`, `retry_failed` or `collapsed`.
     action: &'static str,
 }
 
@@ -84,9 +87,11 @@ pub(super) struct BulkDone {
     ending: usize,
     /// Runs whose next attempt begins now.
     retried: usize,
-    /// New runs.
+    /// New runs of jobs.
     rerun: usize,
-    /// Runs for which another run of their job stands.
+    /// New runs that try again what failed in others.
+    retried_failed: usize,
+    /// Runs for which another run stands.
     collapsed: usize,
     /// The first of the new runs.
     begun: Vec<BulkBegun>,
@@ -184,6 +189,7 @@ fn preview_of(survey: &Survey) -> BulkPreview {
         cancel: matching::count(matched, Deed::Cancel),
         retry: matching::count(matched, Deed::Retry),
         rerun: matching::count(matched, Deed::Rerun),
+        retry_failed: matching::count(matched, Deed::Again),
         collapsed: matching::count(matched, Deed::Collapsed),
     }
 }
@@ -204,7 +210,8 @@ fn done_of(matched: &[Matched], done: &Done) -> BulkDone {
         cancelled: done.cancelled,
         ending: done.fences.len(),
         retried: done.retried,
-        rerun: done.begun.len(),
+        rerun: done.begun.len() - done.again,
+        retried_failed: done.again,
         collapsed: matching::count(matched, Deed::Collapsed),
         begun: done
             .begun

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{Answer, Face};
 use crate::domain::workflow::attempt::Outcome;
+use crate::engine::coordinator::Coordinator;
 use crate::store::tables::{RUNS, STEPS};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::names::StepRef;
@@ -57,7 +58,8 @@ async fn what_matches_is_shown_and_then_cancelled() {
     ]);
     assert_eq!(
         shown,
-        json!({"count": 2, "truncated": false, "sample": sample, "cancel": 2, "retry": 0, "rerun": 0, "collapsed": 0})
+        json!({"count": 2, "truncated": false, "sample": sample, "cancel": 2, "retry": 0, "rerun": 0,
+            "retry_failed": 0, "collapsed": 0})
     );
     assert_eq!(
         state(&face, &waiting).await,
@@ -234,7 +236,7 @@ async fn a_wish_that_is_not_whole_is_refused_with_every_fault() {
         ]),
     )
     .await;
-    let ended = "a run that has failed cannot be cancelled; say pending or running";
+    let ended = "a run that has failed cannot be cancelled; say pending, running or paused";
     check(
         "cancel",
         json!({"filter": {"state": ["failed", "pending"]}, "preview": true}),
@@ -253,4 +255,120 @@ async fn a_wish_that_is_not_whole_is_refused_with_every_fault() {
         json!([["/filter", "must be an object or a text"]]),
     )
     .await;
+}
+
+fn workflow(slug: &str, last: &Value) -> String {
+    let mut last = last.clone();
+    last["ref"] = json!("last");
+    json!({
+        "family_slug": slug, "title": slug,
+        "steps": [
+            {"ref": "greet", "type": "STEP_TYPE_DATAFLOW", "args": {"operation": "project", "project": {"at": "input.at"}}},
+            last],
+        "edges": [{"source_ref": "greet", "target_ref": "last", "type": "EDGE_TYPE_SUCCESS"}]
+    })
+    .to_string()
+}
+
+async fn published(face: &Face, slug: &str, last: &Value) {
+    let saved = face.post_json("/api/workflows", &workflow(slug, last)).await;
+    assert_eq!(saved.status, 201, "{}", saved.text);
+    let answer = face.post(&format!("/api/workflows/{slug}:publish")).await;
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+async fn begin(face: &Face, slug: &str, at: u32) -> String {
+    face.clock.advance(1);
+    let body = json!({"input": {"at": at}}).to_string();
+    let answer = face
+        .post_json(&format!("/api/workflows/{slug}/runs"), &body)
+        .await;
+    answer.json()["data"]["id"].as_str().unwrap().to_owned()
+}
+
+/// Waits until the run stands so.
+async fn until(face: &Face, run: &str, wanted: &str) {
+    let mut sequence = face.app.engine.store.watch_sequence();
+    loop {
+        sequence.borrow_and_update();
+        if state(face, run).await == wanted {
+            return;
+        }
+        sequence.changed().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_of_workflows_are_tried_again_where_they_failed_each_once() {
+    let face = Face::new().await;
+    let fails = json!({"type": "STEP_TYPE_FAIL", "args": {"code": "no.luck", "message": "no luck"}});
+    published(&face, "flow", &fails).await;
+    let mut failed = Vec::new();
+    for at in 0..3 {
+        failed.push(begin(&face, "flow", at).await);
+    }
+    start(&face, "a", "").await;
+    fail_next(&face).await;
+    let shown = preview(&face, "retry", json!({"state": ["failed"]})).await;
+    assert_eq!(
+        json!([
+            shown["count"],
+            shown["rerun"],
+            shown["retry_failed"],
+            shown["collapsed"]
+        ]),
+        json!([4, 1, 3, 0]),
+        "each has an input of its own"
+    );
+    assert_eq!(shown["sample"][1]["action"], "retry_failed");
+    face.clock.advance(1);
+    let done = act(&face, "retry", json!({"state": ["failed"]}), 4).await.json()["data"].clone();
+    assert_eq!(
+        json!([done["rerun"], done["retried_failed"], done["refused"]]),
+        json!([1, 3, []])
+    );
+    let begun = done["begun"].as_array().unwrap();
+    for of in &failed {
+        let new = begun.iter().find(|one| one["rerun_of"] == json!(of)).unwrap();
+        let run = face
+            .get(&format!("/api/runs/{}", new["id"].as_str().unwrap()))
+            .await;
+        let run = run.json()["data"].clone();
+        assert_eq!(json!([run["state"], run["rerun_of"]]), json!(["failed", of]));
+        let greet = run["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|step| step["ref"] == "greet");
+        assert_eq!(greet.unwrap()["state"], "succeeded", "taken over");
+    }
+    let again = preview(&face, "retry", json!("job:flow")).await;
+    assert_eq!(
+        json!([again["count"], again["retry_failed"], again["collapsed"]]),
+        json!([6, 3, 3]),
+        "what was tried again is not tried twice"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_that_match_are_cancelled_also_what_is_held() {
+    let face = Face::new().await;
+    let work = tokio::spawn(Coordinator::new(face.app.engine.clone()).run());
+    let waits = json!({"type": "STEP_TYPE_WAIT", "args": {"duration": "1h"}});
+    published(&face, "flow", &waits).await;
+    let (held, waiting) = (begin(&face, "flow", 1).await, begin(&face, "flow", 2).await);
+    let paused = face.post(&format!("/api/runs/{held}:pause")).await;
+    assert_eq!(paused.status, 202, "{}", paused.text);
+    until(&face, &held, "paused").await;
+    start(&face, "a", "").await;
+    let shown = preview(&face, "cancel", json!({})).await;
+    assert_eq!(json!([shown["count"], shown["cancel"]]), json!([3, 3]));
+    let done = act(&face, "cancel", json!({}), 3).await.json()["data"].clone();
+    assert_eq!(json!([done["cancelled"], done["refused_count"]]), json!([3, 0]));
+    for run in [&held, &waiting] {
+        until(&face, run, "cancelled").await;
+    }
+    let listed = face.get("/api/runs?state=paused&state=timed_out").await;
+    assert_eq!((listed.status, listed.json()["data"].clone()), (200, json!([])));
+    work.abort();
 }

@@ -140,7 +140,7 @@ fn page(
             return Ok(page);
         }
         let Some((id, met)) = walk.next(rows)? else { break };
-        if data.len() == paging.size && !matches!(met, Met::Other(_)) {
+        if data.len() == paging.size && !matches!(met, Met::Other { .. }) {
             return Ok(paging.page(data, last.as_ref().map(|(id, _)| &id.0[..])));
         }
         let at = match met {
@@ -148,7 +148,7 @@ fn page(
                 data.push(listed(rows, &mut walk, &run, (book, now))?);
                 Some(run.created_at)
             }
-            Met::Other(at) => Some(at),
+            Met::Other { at, .. } => Some(at),
             Met::Unreadable => {
                 // Whether it would be wanted nobody knows, unless all of its job are.
                 if asks_only_for_jobs(&asked.filter) {

@@ -119,7 +119,7 @@ async fn a_bad_filter_names_the_word_and_the_fix() {
         ),
         (
             "trigger=cron",
-            "`trigger`: `cron` is no trigger; there are schedule, manual, catchup, boot",
+            "`trigger`: `cron` is no trigger; there are schedule, manual, catchup, boot, run",
         ),
         (
             "since=soon",

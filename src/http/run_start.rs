@@ -43,7 +43,7 @@ pub(super) const FIELDS: [Param; 5] = [
     Param::query(
         "input",
         Kind::Any,
-        "The input of the run: any JSON; null unless given.",
+        "The input of the run: any JSON; unless given, `{}` where the workflow wants an object, else null.",
     ),
     Param::query(
         "version",

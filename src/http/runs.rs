@@ -23,7 +23,7 @@ use crate::engine::changes::cancel::RunCancelled;
 use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
-use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS};
+use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS, TASK_CLAIMS};
 use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -126,7 +126,10 @@ pub(super) struct RunDetail {
     /// Its history is so long that it should end and go on as another run.
     should_continue_as_new: bool,
     waiting_reason: Option<Waiting>,
+    /// The first 500 by name.
     steps: Vec<StepView>,
+    /// There are more; `GET /api/runs/{run}/steps` has all of them by pages.
+    more_steps: bool,
     /// Who was told of it, or shall be, oldest first.
     reports: Vec<ReportView>,
 }
@@ -223,6 +226,8 @@ struct LiveView {
     number: u32,
     fence: u64,
     node: String,
+    /// The remote worker that has it.
+    worker: Option<String>,
     pid: Option<u32>,
     claimed_at: String,
     lease_until: Option<String>,
@@ -308,7 +313,10 @@ fn detail(
     };
     let mut steps = Vec::new();
     let mut waiting_reason = None;
-    for ((_, _, name), state) in rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX)? {
+    let mut found = rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX + 1)?;
+    let more_steps = found.len() > limits::PAGE_MAX;
+    found.truncate(limits::PAGE_MAX);
+    for ((_, _, name), state) in found {
         let waits = waiting(rows, book, id, &state, (now, true))?;
         waiting_reason = waiting_reason.or(waits);
         steps.push(step_view(rows, id, &name, &state)?);
@@ -324,6 +332,7 @@ fn detail(
         should_continue_as_new: header.is_some_and(|header| header.history.should_continue_as_new()),
         waiting_reason,
         steps,
+        more_steps,
         reports: reports.iter().map(ReportView::of).collect(),
     };
     let told = reports
@@ -390,10 +399,12 @@ fn live_view(rows: &mut impl Rows, live: &LiveAttempt) -> Result<LiveView, Store
         Some(entry) => rows.get(&SLOT_RUNNING, &(TENANT, entry.slot_pool.clone(), entry.seq))?,
         None => None,
     };
+    let remote = rows.get(&TASK_CLAIMS, &(TENANT, live.claim.fence))?;
     Ok(LiveView {
         number: live.number,
         fence: live.claim.fence,
         node: live.claim.node.to_string(),
+        worker: remote.map(|claim| claim.worker),
         pid: live.claim.process.map(|process| process.pid),
         claimed_at: live.claim.claimed_at.to_string(),
         lease_until: lease.map(|row| row.lease.until_wall.to_string()),

@@ -10,11 +10,13 @@ use utoipa::ToSchema;
 use super::app::App;
 use super::error::Problem;
 use super::runs::{self as run_views, Data};
+use super::step_lines::{self, Lives};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
-use crate::domain::workflow::timeline::{History, Mark, Past, Segment, Standing, Timeline, timeline};
+use crate::domain::workflow::step_lines::StepLine;
+use crate::domain::workflow::timeline::{History, Mark, Past, Segment, Standing, timeline};
 use crate::engine::book::Book;
 use crate::engine::changes::retry;
 use crate::store::tables::{ATTEMPTS, DEFINITIONS, STEPS};
@@ -39,6 +41,40 @@ pub(super) struct TimelineView {
     segments: Vec<SegmentView>,
     /// In order; some may lie outside `from` and `to`.
     marks: Vec<MarkView>,
+    /// Of a workflow or dag: its steps in the order in which they were reached, at most 100; none of a job.
+    steps: Vec<StepLineView>,
+    /// Steps that are left out: what goes on, failed or took longest is told first. Branches of scatters are not counted where
+    /// there are many.
+    more_steps: usize,
+}
+
+/// The life of a step.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = TimelineStep)]
+struct StepLineView {
+    #[serde(rename = "ref")]
+    step: String,
+    title: String,
+    state: &'static str,
+    /// When it was reached.
+    from: String,
+    /// Its end, or now.
+    to: String,
+    /// As those of a run.
+    segments: Vec<SegmentView>,
+}
+
+impl StepLineView {
+    fn of((line, title): (StepLine, String)) -> StepLineView {
+        StepLineView {
+            step: line.step,
+            title,
+            state: line.state,
+            from: line.line.from.to_string(),
+            to: line.line.to.to_string(),
+            segments: line.line.segments.iter().map(SegmentView::of).collect(),
+        }
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -98,27 +134,39 @@ pub(super) async fn show(
     let id = run_views::id_of(&text)?;
     let (book, now) = (app.engine.book(), app.engine.now().wall);
     let found = app.engine.read(move |tx| look(tx, &book, id, now)).await?;
-    let line = found.ok_or_else(|| run_views::not_found(&text))?;
+    let lives = found.ok_or_else(|| run_views::not_found(&text))?;
+    let line = lives.run;
     let data = TimelineView {
         now: now.to_string(),
         from: line.from.to_string(),
         to: line.to.to_string(),
         segments: line.segments.iter().map(SegmentView::of).collect(),
         marks: line.marks.iter().map(MarkView::of).collect(),
+        steps: lives.steps.into_iter().map(StepLineView::of).collect(),
+        more_steps: lives.more,
     };
     Ok(Json(Data { data }))
 }
 
-fn look(rows: &mut impl Rows, book: &Book, id: RunId, now: Millis) -> Result<Option<Timeline>, StoreError> {
+fn look(rows: &mut impl Rows, book: &Book, id: RunId, now: Millis) -> Result<Option<Lives>, StoreError> {
     let Some(run) = runs::by_id(rows, id)? else {
         return Ok(None);
     };
+    if run.graph.is_some() {
+        let definition = definition_of(rows, &run)?;
+        return step_lines::of_run(rows, book, (&run, definition.as_ref()), now).map(Some);
+    }
     // A job has one step.
     let steps = rows.scan(&STEPS, &(TENANT, id), None, 1)?;
     let Some((_, step)) = steps.into_iter().next() else {
         return Ok(None);
     };
-    Ok(Some(timeline(&history(rows, book, &run, &step, now)?, now)))
+    let run = timeline(&history(rows, book, &run, &step, now)?, now);
+    Ok(Some(Lives {
+        run,
+        steps: Vec::new(),
+        more: 0,
+    }))
 }
 
 fn history(
@@ -131,7 +179,7 @@ fn history(
     let definition = definition_of(rows, run)?;
     let demand = definition.as_ref().and_then(Definition::job_demand);
     let slot_pool = demand.map(|demand| demand.slot_pool.clone());
-    let (past, omitted) = past(rows, run.id, &step.step)?;
+    let (past, omitted) = past(rows, run.id, &step.step, limits::TIMELINE_ATTEMPTS_MAX)?;
     let first = past.first().map_or(step.attempt, |past| past.number);
     let queued_at = match slot_pool {
         Some(_) => queued_at(rows, run.id, &step.step, first..=step.attempt)?,
@@ -164,15 +212,20 @@ fn definition_of(rows: &mut impl Rows, run: &Run) -> Result<Option<Definition>, 
 }
 
 /// The newest ended attempts, oldest first, and how many older ones there are.
-fn past(rows: &mut impl Rows, run: RunId, step: &StepRef) -> Result<(Vec<Past>, u32), StoreError> {
+pub(super) fn past(
+    rows: &mut impl Rows,
+    run: RunId,
+    step: &StepRef,
+    most: usize,
+) -> Result<(Vec<Past>, u32), StoreError> {
     let prefix = (TENANT, run, step.clone());
-    let found = rows.scan_each_back(&ATTEMPTS, &prefix, None, limits::TIMELINE_ATTEMPTS_MAX + 1)?;
+    let found = rows.scan_each_back(&ATTEMPTS, &prefix, None, most + 1)?;
     let readable = found.into_iter().filter_map(|each| each.row.ok());
     let mut past: Vec<Past> = readable
         .map(|((_, _, _, number, _), attempt)| Past { number, attempt })
         .collect();
     past.reverse();
-    if past.len() <= limits::TIMELINE_ATTEMPTS_MAX {
+    if past.len() <= most {
         return Ok((past, 0));
     }
     let kept = past.split_off(1);
@@ -259,7 +312,7 @@ fn standing(
 }
 
 /// For what a step waits now, in words.
-fn waits_for(
+pub(super) fn waits_for(
     rows: &mut impl Rows,
     (book, now): (&Book, Millis),
     run: &Run,

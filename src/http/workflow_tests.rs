@@ -551,3 +551,27 @@ async fn a_dry_run_says_how_it_would_go() {
         422
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_an_empty_object_where_an_object_is_wanted() {
+    let face = Face::new().await;
+    put(&face, &[], HELLO).await;
+    publish(&face).await;
+    let path = "/api/workflows/hello-world/runs";
+    assert_eq!(face.post(path).await.status, 201);
+    let list = face.post_json(path, r#"{"input": []}"#).await;
+    assert_eq!(
+        list.json()["errors"][0]["detail"],
+        "must be of type object, and is an array"
+    );
+    let named = hello_with(|document| document["input_schema"]["required"] = json!(["name"]));
+    put(&face, &[], &named).await;
+    publish(&face).await;
+    let missing = face.post(path).await;
+    assert_eq!(missing.status, 422);
+    assert!(
+        missing.text.contains("name"),
+        "what is missing is named: {}",
+        missing.text
+    );
+}

@@ -7,10 +7,11 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
+use super::dags::{self, DagVersion};
 use super::error::Problem;
 use super::once::{self, Once};
 use super::paging::{self, Page, Paging};
@@ -32,7 +33,7 @@ use crate::words::names::JobName;
 #[schema(as = WorkflowVersionView)]
 pub(super) struct VersionView {
     version: u32,
-    /// Of the document's canonical text: keys in order, no white space.
+    /// Of the document's canonical text: keys in order, no white space. Of a dag: of all that the configuration says of it.
     sha256: String,
     published_at: String,
     published_by: String,
@@ -51,6 +52,17 @@ impl VersionView {
             published_by: row.by.clone(),
             deprecated_at: deprecated.map(|since| since.at.to_string()),
             deprecated_by: deprecated.map(|since| since.by.clone()),
+        }
+    }
+
+    fn of_dag(version: &DagVersion) -> VersionView {
+        VersionView {
+            version: version.number,
+            sha256: version.sha256.clone(),
+            published_at: version.published_at.to_string(),
+            published_by: "the configuration".to_owned(),
+            deprecated_at: None,
+            deprecated_by: None,
         }
     }
 }
@@ -75,8 +87,12 @@ pub(super) async fn list(
     let name = named(&slug)?;
     let pairs = paging::query(&uri, &[])?;
     let paging = Paging::of(&pairs, "workflow versions", &[("workflow", slug.clone())], false)?;
-    let page = app.engine.read(move |tx| page(tx, &name, &paging)).await?;
-    page.map(Json).ok_or_else(|| not_found(&slug))
+    let is_dag = dags::of(&app.engine.book(), &name).is_some();
+    let page = app.engine.read(move |tx| match page(tx, &name, &paging)? {
+        None if is_dag => page_of_dag(tx, &name, &paging).map(Some),
+        page => Ok(page),
+    });
+    page.await?.map(Json).ok_or_else(|| not_found(&slug))
 }
 
 fn page(
@@ -113,6 +129,19 @@ fn page(
     Ok(Some(paging.page(views, last.as_ref().map(<[u8; 4]>::as_slice))))
 }
 
+fn page_of_dag(
+    rows: &mut impl Rows,
+    name: &JobName,
+    paging: &Paging,
+) -> Result<Page<VersionView>, StoreError> {
+    let place = paging.after.as_deref().and_then(|bytes| bytes.try_into().ok());
+    let found = dags::versions(rows, name, paging, place.map(u32::from_be_bytes))?;
+    let views: Vec<VersionView> = found.iter().take(paging.size).map(VersionView::of_dag).collect();
+    let last = views.last().filter(|_| found.len() > paging.size);
+    let last = last.map(|view| view.version.to_be_bytes());
+    Ok(paging.page(views, last.as_ref().map(<[u8; 4]>::as_slice)))
+}
+
 /// One version with its document.
 pub(super) async fn show(
     State(app): State<App>,
@@ -123,19 +152,31 @@ pub(super) async fn show(
     let missing = || Problem::not_found(format!("workflow '{name}' has no version {number}"));
     let number: u32 = number.parse().map_err(|_| missing())?;
     let key = (TENANT, name.clone(), number);
-    let row = app
+    let is_dag = dags::of(&app.engine.book(), &name).is_some();
+    let of_dag = name.clone();
+    let read = app
         .engine
-        .read(move |tx| tx.get(&WORKFLOW_VERSIONS, &key))
-        .await?;
-    let row = row.ok_or_else(missing)?;
-    let data = VersionDetail {
-        version: VersionView::of(number, &row),
-        document: raw(&row.posted),
+        .read(move |tx| match tx.get(&WORKFLOW_VERSIONS, &key)? {
+            None if is_dag => Ok((None, dags::version(tx, &of_dag, number)?)),
+            row => Ok((row, None)),
+        });
+    let (data, deprecated) = match read.await? {
+        (Some(row), _) => {
+            let version = VersionView::of(number, &row);
+            let document = raw(&row.posted);
+            (VersionDetail { version, document }, row.deprecated.is_some())
+        }
+        (None, Some(found)) => {
+            let version = VersionView::of_dag(&found);
+            let document = to_raw_value(&found.document).map_err(|_| missing())?;
+            (VersionDetail { version, document }, false)
+        }
+        (None, None) => return Err(missing()),
     };
     // Only its deprecation can change, once.
     Ok(version::with_version(
         &headers,
-        1 + u64::from(row.deprecated.is_some()),
+        1 + u64::from(deprecated),
         Data { data },
     ))
 }
@@ -156,9 +197,11 @@ pub(super) async fn compare(
     let pairs = input::query(&uri, &DIFF)?;
     let from = Side::of(&pairs, "from")?;
     let to = Side::of(&pairs, "to")?;
-    let read = app
-        .engine
-        .read(move |tx| Ok((side(tx, &name, from)?, side(tx, &name, to)?)));
+    let is_dag = dags::of(&app.engine.book(), &name).is_some();
+    let read = app.engine.read(move |tx| {
+        let name = (&name, is_dag);
+        Ok((side(tx, name, from)?, side(tx, name, to)?))
+    });
     let (left, right) = read.await?;
     let missing = |side: Side| {
         Problem::not_found(match side {
@@ -193,13 +236,22 @@ impl Side {
 }
 
 /// The document of a side in the form in which defaults are filled in, so that they are no differences.
-fn side(rows: &mut impl Rows, name: &JobName, side: Side) -> Result<Option<Value>, StoreError> {
+fn side(
+    rows: &mut impl Rows,
+    (name, is_dag): (&JobName, bool),
+    side: Side,
+) -> Result<Option<Value>, StoreError> {
     let text = match side {
         Side::Draft => rows
             .get(&WORKFLOW_DRAFTS, &(TENANT, name.clone()))?
             .map(|draft| draft.json),
         Side::Version(number) => {
             let row = rows.get(&WORKFLOW_VERSIONS, &(TENANT, name.clone(), number))?;
+            if row.is_none() && is_dag {
+                // It was made here, with every default filled in.
+                let found = dags::version(rows, name, number)?;
+                return Ok(found.and_then(|found| serde_json::to_value(found.document).ok()));
+            }
             row.map(|row| row.posted)
         }
     };
@@ -247,6 +299,7 @@ pub(super) async fn deprecate(
     let once = once.expecting_among(&fields, faults)?;
     let number = number.flatten().unwrap_or_default();
     let name = named(&slug)?;
+    dags::refuse_change(&app, &name)?;
     let (guarded, shown) = (name.clone(), name.clone());
     let asked = once.ask_at(
         move |tx| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Serialize;
@@ -16,11 +16,12 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::app::{App, PRINCIPAL};
+use super::dags::{self, Dag};
 use super::error::{FieldFault, Problem};
 use super::once::{self, Harmless, Once};
-use super::paging::{self, Page, Paging};
 use super::runs::Data;
 use super::version;
+use super::workflow_list::WorkflowRun;
 use crate::domain::workflow::graph::canonical;
 use crate::domain::workflow::graph::finding::{Finding, shown};
 use crate::domain::workflow::graph::read::slug_of;
@@ -36,20 +37,41 @@ use crate::words::payload::JsonText;
 
 pub(super) const TENANT: TenantId = TenantId::DEFAULT;
 
+/// Where a definition comes from, and so where it can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Source {
+    /// It was posted.
+    Api,
+    /// It is a dag of the configuration: its file is changed and loaded again.
+    Configuration,
+}
+
 /// A definition on the wire, without its document.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct WorkflowView {
     pub(super) family_slug: String,
     pub(super) title: String,
+    /// `configuration`: a dag of the configuration, which nothing here can change.
+    pub(super) source: Source,
     /// The newest version; null before the first is published.
     pub(super) newest_version: Option<u32>,
     /// The version of new runs that name none: the newest that is not deprecated.
     pub(super) current_version: Option<u32>,
     /// Something was posted that is not published.
     pub(super) draft: bool,
+    /// Of a dag: the SHA-256 of all that the configuration says of it. Versions of the API have theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sha256: Option<String>,
+    /// Of a dag: when it begins by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schedule: Option<String>,
     pub(super) created_at: String,
     pub(super) updated_at: String,
     pub(super) record_version: u64,
+    /// The newest runs, newest first, at most 20; only if they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) recent: Option<Vec<WorkflowRun>>,
 }
 
 impl WorkflowView {
@@ -58,12 +80,16 @@ impl WorkflowView {
         WorkflowView {
             family_slug: slug.to_string(),
             title: record.title.clone(),
+            source: Source::Api,
             newest_version: number(record.newest),
             current_version: number(record.current),
             draft: record.draft.is_some(),
+            sha256: None,
+            schedule: None,
             created_at: record.created_at.to_string(),
             updated_at: record.updated_at.to_string(),
             record_version: record.record_version,
+            recent: None,
         }
     }
 }
@@ -142,38 +168,6 @@ pub(super) fn named(text: &str) -> Result<JobName, Problem> {
     JobName::new(text).map_err(|_| not_found(text))
 }
 
-/// Definitions by name.
-pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<WorkflowView>>, Problem> {
-    let pairs = paging::query(&uri, &[])?;
-    let paging = Paging::of(&pairs, "workflows", &[], true)?;
-    let page = app.engine.read(move |tx| page(tx, &paging));
-    Ok(Json(page.await?))
-}
-
-fn page(rows: &mut impl Rows, paging: &Paging) -> Result<Page<WorkflowView>, StoreError> {
-    let place = paging
-        .after
-        .as_deref()
-        .and_then(|name| std::str::from_utf8(name).ok());
-    let place = place.and_then(|name| Some((TENANT, JobName::new(name).ok()?)));
-    let scan = if paging.ascending {
-        Rows::scan
-    } else {
-        Rows::scan_back
-    };
-    let mut found = scan(rows, &WORKFLOWS, &(TENANT,), place.as_ref(), paging.size + 1)?;
-    let more = found.len() > paging.size;
-    found.truncate(paging.size);
-    let last = found
-        .last()
-        .filter(|_| more)
-        .map(|((_, name), _)| name.as_str().as_bytes().to_vec());
-    let views = found
-        .iter()
-        .map(|((_, name), record)| WorkflowView::of(name, record));
-    Ok(paging.page(views.collect(), last.as_deref()))
-}
-
 /// One definition with its document.
 pub(super) async fn show(
     State(app): State<App>,
@@ -181,8 +175,12 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let name = named(&slug)?;
-    let found = app.engine.read(move |tx| detail(tx, &name)).await?;
-    let (number, data) = found.ok_or_else(|| not_found(&slug))?;
+    let dag = dags::of(&app.engine.book(), &name);
+    let found = app.engine.read(move |tx| match detail(tx, &name)? {
+        None => dag.as_ref().map_or(Ok(None), |dag| detail_of_dag(tx, dag)),
+        found => Ok(found),
+    });
+    let (number, data) = found.await?.ok_or_else(|| not_found(&slug))?;
     Ok(version::with_version(&headers, number, Data { data }))
 }
 
@@ -196,6 +194,12 @@ fn detail(rows: &mut impl Rows, name: &JobName) -> Result<Option<(u64, WorkflowD
         let document = raw(&document);
         (record.record_version, WorkflowDetail { workflow, document })
     }))
+}
+
+fn detail_of_dag(rows: &mut impl Rows, dag: &Dag) -> Result<Option<(u64, WorkflowDetail)>, StoreError> {
+    let workflow = dag.view(rows)?;
+    let document = dag.document();
+    Ok(document.map(|document| (u64::from(dag.version()), WorkflowDetail { workflow, document })))
 }
 
 /// The draft, else the newest version.
@@ -385,6 +389,7 @@ pub(super) async fn validate(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let name = named(&slug)?;
+    dags::refuse_change(&app, &name)?;
     let found = app.engine.read(move |tx| detail(tx, &name)).await?;
     let (_, stored) = found.ok_or_else(|| not_found(&slug))?;
     let document = if body.is_empty() {
@@ -413,6 +418,7 @@ pub(super) async fn publish(
 ) -> Result<Response, Problem> {
     let once = once.expecting(&body)?;
     let name = named(&slug)?;
+    dags::refuse_change(&app, &name)?;
     let ask = || {
         let (guarded, shown) = (name.clone(), name.clone());
         once.clone().ask_at(

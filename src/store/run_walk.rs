@@ -61,8 +61,13 @@ impl SlotPoolsOf {
 pub enum Met {
     /// A run that the filter wants.
     Wanted(Box<Run>),
-    /// One that it does not want, with its time.
-    Other(Millis),
+    /// One that it does not want.
+    Other {
+        /// Its time.
+        at: Millis,
+        /// The run that it repeats.
+        repeats: Option<RunId>,
+    },
     /// One that cannot be read.
     Unreadable,
 }
@@ -151,7 +156,8 @@ impl RunWalk {
         Ok(Some(if wanted {
             (id, Met::Wanted(Box::new(run)))
         } else {
-            (id, Met::Other(run.created_at))
+            let (at, repeats) = (run.created_at, run.trigger.rerun_of());
+            (id, Met::Other { at, repeats })
         }))
     }
 

@@ -143,6 +143,8 @@ pub const BULK_RUNS_MAX: usize = 10_000;
 pub const BULK_SCAN_MAX: usize = 500_000;
 /// Runs in one change of it.
 pub const BULK_RUNS_PER_CHANGE: usize = 64;
+/// Rows that one change of many writes, unless a single run needs more.
+pub const BULK_ROWS_PER_CHANGE: usize = 4_000;
 /// Runs that its preview shows.
 pub const BULK_SAMPLE_MAX: usize = 20;
 /// New and refused runs that its answer names.
@@ -240,6 +242,10 @@ pub const HOURS_RUNS_MAX: usize = 20_000;
 pub const HOURS_COMMITS_MAX: u64 = 5_000;
 /// Attempts of a run that its timeline shows one by one.
 pub const TIMELINE_ATTEMPTS_MAX: usize = 200;
+/// Steps of a run that are told as bars.
+pub const TIMELINE_STEPS_MAX: usize = 100;
+/// Ended attempts of each of them that are told one by one.
+pub const TIMELINE_STEP_ATTEMPTS_MAX: usize = 20;
 /// Runs whose logs are counted for the page of settings; with more it says nothing of them.
 pub const LOGS_COUNTED_MAX: usize = 20_000;
 /// Bytes of a posted definition: what people write by hand is a hundredth of it.

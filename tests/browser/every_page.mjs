@@ -15,9 +15,11 @@ export const PAGES = {
   "a run in back-off": (runs) => `/ui/runs/${runs["sync-crm"]}`,
   "a run of two attempts": (runs) => `/ui/runs/${runs["fetch-rates"]}`,
   "a run of a workflow": (runs) => `/ui/runs/${runs["monthly-orders"]}?tab=graph&step=each`,
+  "the life of a workflow's run": (runs) => `/ui/runs/${runs["monthly-orders"]}`,
   workflows: "/ui/workflows",
   "a new workflow": "/ui/workflows?new=1",
   "a workflow": "/ui/workflows/monthly-orders?step=look",
+  "a dag of the configuration": "/ui/workflows/nightly-load",
   "a draft that is wrong": "/ui/workflows/broken?tab=definition",
   approvals: "/ui/approvals",
   jobs: "/ui/jobs",
@@ -32,7 +34,7 @@ export const PAGES = {
 };
 
 /** One of several pages of a kind shows all its tabs, the others their first. */
-const OF_A_KIND = ["a run that failed", "a run that waits", "a run in back-off", "a run of two attempts", "a paused job", "a disabled job", "a draft that is wrong"];
+const OF_A_KIND = ["the life of a workflow's run", "a run that failed", "a run that waits", "a run in back-off", "a run of two attempts", "a paused job", "a disabled job", "a draft that is wrong"];
 
 /** What is not there has a page too; the requests that find this out are answered with 404. @type {Record<string, string>} */
 const MISSING = {

@@ -225,11 +225,86 @@ async function longLog(t, browser) {
   watch.clean();
 }
 
-/** @returns {(import("./report.mjs").Test & {large: boolean})[]} */
-export const tests = () =>
-  Object.entries({
+const STEPS = 960;
+const LAYERS = 24;
+const BRANCHES = 10_000;
+/** Completed while the page is looked at. */
+const COMPLETED = 1500;
+
+/** A graph of a thousand steps, one of which does something for each of ten thousand items. */
+function hugeWorkflow() {
+  const steps = [];
+  const edges = [];
+  const width = STEPS / LAYERS;
+  for (let at = 0; at < STEPS; at += 1) {
+    steps.push({ ref: `s${at}`, title: `Step ${at}`, type: "STEP_TYPE_DATAFLOW", args: { operation: "project", project: { at: String(at) } } });
+    if (at >= width) edges.push({ source_ref: `s${at - width}`, target_ref: `s${at}` });
+    if (at >= width && at % 3 === 0) edges.push({ source_ref: `s${at - width + (at % width === width - 1 ? 0 : 1)}`, target_ref: `s${at}`, type: "EDGE_TYPE_ALWAYS" });
+  }
+  steps.push({ ref: "each", title: "Each", type: "STEP_TYPE_SCATTER", args: { items: "input.items", tolerated_failures: "100%", body: { ref: "work", title: "Work", type: "STEP_TYPE_TASK", args: { queue: "many", input: "item" }, retry: { max_attempts: 1 } } } });
+  edges.push({ source_ref: "s0", target_ref: "each" });
+  return { family_slug: "huge", title: "Huge", steps, edges };
+}
+
+/** Does so many tasks, one in ten of them badly. @param {Daemon} daemon @param {number} count */
+async function work(daemon, count) {
+  const ask = { queue: "many", worker: "w-1", max: 50, wait_ms: 1000 };
+  let tasks = (await daemon.post("/api/bridge/poll", ask)).data.tasks;
+  for (let done = 0; done < count && tasks.length > 0;) {
+    const items = tasks.map((task, at) => ({ token: task.token, ...(at % 10 === 0 ? { error: { code: "bad", message: "no luck", retryable: false } } : { output: at }) }));
+    done += items.length;
+    const answer = await daemon.post("/api/bridge/complete-batch", { items, ...(done < count ? { poll: ask } : {}) });
+    tasks = answer.data.tasks ?? [];
+  }
+}
+
+async function largeGraph(t, browser) {
+  const daemon = await Daemon.start("jobs: []\n");
+  try {
+    await lookAtLargeGraph(t, browser, daemon);
+  } finally {
+    await daemon.end();
+  }
+}
+
+async function lookAtLargeGraph(t, browser, daemon) {
+  await daemon.post("/api/workflows", hugeWorkflow());
+  await daemon.post("/api/workflows/huge:publish");
+  const begun = await daemon.post("/api/workflows/huge/runs", { input: { items: Array.from({ length: BRANCHES }, (_, at) => at) } });
+  const { page, watch } = await openPage(browser, t, daemon.url);
+  for (const tab of ["", "?tab=graph"]) {
+    const path = `/ui/runs/${begun.data.id}${tab}`;
+    const began = Date.now();
+    await page.goto(path);
+    await watch.settled();
+    await watchTasks(page);
+    const [took, before, poured] = [Date.now() - began, watch.requests, Date.now()];
+    await work(daemon, COMPLETED);
+    const per = (watch.requests - before) / Math.max(1, (Date.now() - poured) / 1000);
+    const count = await nodes(page);
+    const rows = await page.getByRole("main").getByRole("row").count();
+    t.note(`${tab || "overview"} of ${STEPS} steps and ${BRANCHES} branches: ${took} ms, ${count} nodes, ${rows} rows, ${per.toFixed(1)} requests/s, longest task ${await longest(page)} ms`);
+    await t.check(path, () => {
+      assert.ok(count < NODES_MAX, `${count} nodes, at most ${NODES_MAX}`);
+      assert.ok(rows <= ROWS_MAX, `${rows} rows, at most ${ROWS_MAX}`);
+      assert.ok(per <= REQUESTS_PER_S_MAX, `${per.toFixed(1)} requests a second, at most ${REQUESTS_PER_S_MAX}`);
+      watch.clean();
+    });
+  }
+  // What failed among ten thousand is found, and opened.
+  await page.locator("#steps-state").selectOption("failed");
+  await page.getByRole("button", { name: "work" }).first().waitFor();
+  await page.getByText("10000").first().waitFor();
+  watch.clean();
+}
+
+/** @returns {(import("./report.mjs").Test & {large?: boolean})[]} */
+export const tests = () => [
+  { name: "large: a thousand steps, ten thousand branches", run: largeGraph },
+  ...Object.entries({
     "large: lists hold what fits a page": lists,
     "large: further rows and words": further,
     "large: 50 runs a second": underEvents,
     "large: a log of 200 MB": longLog,
-  }).map(([name, run]) => ({ name, run, large: true }));
+  }).map(([name, run]) => ({ name, run, large: true })),
+];

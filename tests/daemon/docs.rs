@@ -16,7 +16,7 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 10] = [
+const PAGES: [&str; 11] = [
     "bridge.md",
     "schedule.md",
     "dags.md",
@@ -27,6 +27,7 @@ const PAGES: [&str; 10] = [
     "run-several-daemons.md",
     "back-up-and-restore.md",
     "workflows.md",
+    "first-workflow.md",
 ];
 
 /// A table of tests; `tests/tidy.rs` sees that each of them exists.
@@ -41,8 +42,8 @@ const EXPRESSIONS: &str = "expressions.md";
 const HOOKS: &str = "https://hooks.example.org";
 
 /// Commands that change nothing may be asked again until they answer what the page shows: things take their time.
-const ASKING: [&str; 8] = [
-    " show ", " ls", " why ", " fires ", " logs ", " status", "cat ", " next ",
+const ASKING: [&str; 9] = [
+    " graph ", " show ", " ls", " why ", " fires ", " logs ", " status", "cat ", " next ",
 ];
 
 fn docs() -> PathBuf {
@@ -505,6 +506,11 @@ fn page_back_up_and_restore() {
 #[test]
 fn page_bridge() {
     walk("bridge.md");
+}
+
+#[test]
+fn a_first_workflow() {
+    walk("first-workflow.md");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod commands;
 mod crash;
 mod crontabs;
 mod dags;
+mod dags_seen;
 mod definitions;
 mod docs;
 mod examples;

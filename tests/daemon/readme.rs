@@ -1,7 +1,7 @@
 //! The README is a promise: every `ductor` command in it is run, on the configuration that it shows.
 
 use super::support::{Builder, Place, ductor};
-use super::ways::{run_id, start};
+use super::ways::{ended, run_id, start};
 
 fn readme() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap()
@@ -128,4 +128,26 @@ fn the_reference_configuration_is_good_and_loads() {
     assert_eq!(daemon.get("/jobs").status, 200);
     let answered = daemon.cli(&["job", "start", "demo-keys", "--wait"]);
     assert_eq!(answered.status, 0, "{answered:?}");
+}
+
+#[test]
+fn the_first_workflow_of_the_readme_is_posted_by_curl_and_ends() {
+    let text = readme();
+    let place = Place::new("jobs: []\n");
+    let daemon = Builder::at(&place).start();
+    place.write("hello.json", &block(&text, "json"));
+    let begin = text.find("api=http").expect("the commands");
+    let script = &text[begin..begin + text[begin..].find("```").unwrap()];
+    let script = script.replace("http://127.0.0.1:8470", daemon.url());
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-ec", &script])
+        .current_dir(place.folder())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let id = said
+        .rfind("run_")
+        .and_then(|at| said.get(at..at + 30))
+        .unwrap_or_default();
+    assert_eq!(ended(&daemon, id)["state"], "succeeded", "{said}");
 }

@@ -402,6 +402,17 @@ fn json_and_exit_codes_of_workflows() {
         &["workflow", "show", "hello", "--version", "1"],
     );
     says("show_unknown", 3, &["workflow", "show", "nobody"]);
+    says("graph", 0, &["workflow", "graph", "hello", "--version", "1"]);
+    says("graph_unknown", 3, &["workflow", "graph", "nobody"]);
+    says("graph_bad", 2, &["workflow", "graph", "hello", "--version", "x"]);
+    says(
+        "run_graph_unknown",
+        3,
+        &["run", "graph", "run_01kb7v0n3gf5tb2h6m8w9x4yza"],
+    );
+    says("start_unknown", 3, &["run", "start", "nobody"]);
+    let drawn = daemon.cli(&["workflow", "graph", "hello"]).expect_status(0);
+    assert_eq!(drawn.stdout, "○ greet  dataflow\n○ pause  wait\n");
     says("ls", 0, &["workflow", "ls"]);
     says("no_file", 2, &["workflow", "put", "/nothing/here.json"]);
     let document = daemon.cli(&["workflow", "show", "hello", "--version", "1", "--document"]);

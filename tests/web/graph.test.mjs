@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { branchWords, curve, edgeKind, firstView, fit, held, interesting, labelAt, READABLE, rowsOf, shown, stepBy, typeWord, ZOOM_MAX, zoomed } from "../../web/app/lib/graph.js";
+import { branchWords, curve, edgeKind, firstView, fit, held, interesting, labelAt, READABLE, rowsOf, seesEdge, seesNode, shown, stepBy, typeWord, windowKey, windowOf, ZOOM_MAX, zoomed } from "../../web/app/lib/graph.js";
 
 const node = (ref, x, y, more = {}) => ({ ref, title: ref.toUpperCase(), type: "STEP_TYPE_TASK", x, y, width: 184, height: 48, ...more });
 const edge = (from, to, type = "EDGE_TYPE_SUCCESS") => ({ source_ref: from, target_ref: to, type, points: /** @type {[number, number][]} */ ([[0, 0], [10, 0]]) });
@@ -84,4 +84,18 @@ test("types and branches in words", () => {
   assert.equal(edgeKind("something new").kind, "success");
   assert.equal(branchWords({ total: 40, succeeded: 12, failed: 2, running: 3 }), "12 of 40, 3 running, 2 failed");
   assert.equal(branchWords(null), "");
+});
+
+test("of a large graph only what is near is drawn", () => {
+  const nodes = (count) => ({ nodes: Array.from({ length: count }, (_, at) => ({ ref: String(at) })) });
+  const size = { width: 1000, height: 500 };
+  assert.equal(windowKey(nodes(250), { x: 0, y: 0, zoom: 1 }, size), "", "a small one is drawn whole");
+  const key = windowKey(nodes(251), { x: 0, y: 0, zoom: 1 }, size);
+  assert.equal(key, windowKey(nodes(251), { x: -30, y: -40, zoom: 1 }, size), "a little way draws nothing anew");
+  const part = windowOf(key);
+  const node = (x, y) => ({ x, y, width: 184, height: 48 });
+  assert.ok(seesNode(part, node(0, 0)) && seesNode(part, node(990, 490)) && !seesNode(part, node(5000, 0)) && !seesNode(part, node(0, 2000)));
+  assert.ok(seesEdge(part, [[0, 0], [9000, 9000]]) && !seesEdge(part, [[3000, 0], [4000, 0]]) && !seesEdge(part, [[0, 4000], [900, 5000]]));
+  assert.ok(seesNode(windowOf(""), node(1e6, 1e6)) && seesEdge(undefined, [[1e6, 0]]));
+  assert.equal(windowOf(windowKey(nodes(251), { x: 0, y: 0, zoom: 0.2 }, size))?.isBare, true);
 });

@@ -6,7 +6,7 @@ import { deedsOf, doneWords, filterKeys, firesOf, madeAt, quickOf, readRunFilter
 import { niceSpan, spanScale, spanTicks, timeTicks } from "../../web/app/lib/scale.js";
 import { bridge, holdStill, reuse } from "../../web/app/lib/still.js";
 import { midnight, offsetOf } from "../../web/app/lib/time.js";
-import { layout, rowsOf } from "../../web/app/lib/timeline.js";
+import { foremost, layout, rowsOf, standings } from "../../web/app/lib/timeline.js";
 import { cutInstants } from "../../web/app/lib/told.js";
 
 const NOW = Date.parse("2026-11-30T12:00:00Z");
@@ -103,6 +103,8 @@ test("fires to come are shown where a filter would let them in", () => {
 test("what a bulk change does is said in sentences", () => {
   assert.deepEqual(deedsOf({ count: 3, cancel: 0, retry: 1, rerun: 1, collapsed: 1 }).length, 3);
   assert.match(doneWords({ cancelled: 2, ending: 1, retried: 0, rerun: 0, collapsed: 0, refused_count: 1 }), /2 runs cancelled, 1 of them still ending; 1 run left alone/);
+  assert.match(deedsOf({ count: 2, cancel: 0, retry: 0, rerun: 0, retry_failed: 2, collapsed: 0 })[0], /2 workflow runs are tried again where they failed/);
+  assert.match(doneWords({ cancelled: 0, ending: 0, retried: 0, rerun: 0, retried_failed: 1, collapsed: 0, refused_count: 0 }), /1 workflow run tried again where it failed/);
   assert.equal(doneWords({ cancelled: 0, ending: 0, retried: 0, rerun: 0, collapsed: 0, refused_count: 0 }), "Nothing was left to do.");
 });
 
@@ -213,4 +215,18 @@ test("rows that have not changed stay the same objects", () => {
   const after = reuse(before, [{ id: 1, state: "failed" }, { id: 2, state: "failed" }], ({ id }) => id);
   assert.notEqual(after[0], before[0]);
   assert.equal(after[1], before[1]);
+});
+
+test("the steps of a workflow are rows, and of many the ones that matter are shown", () => {
+  const at = (seconds) => new Date(NOW + seconds * 1000).toISOString();
+  const step = (ref, state, from, to) => ({ ref, title: ref.toUpperCase(), state, from: at(from), to: at(to ?? 60), segments: [{ kind: "running", attempt: 1, from: at(from), to: to === undefined ? null : at(to), outcome: null, node: null, text: "" }] });
+  const line = { now: at(60), from: at(0), to: at(60), marks: [], segments: [{ kind: "running", attempt: 1, from: at(0), to: null, outcome: null, node: null, text: "running" }],
+    steps: [step("short", "succeeded", 0, 1), step("long", "succeeded", 0, 30), step("bad", "failed", 31, 32), step("open", "running", 40)] };
+  const all = layout(line, NOW + 60_000);
+  assert.deepEqual(all.rows.map(({ key }) => key), ["short", "long", "bad", "open"]);
+  assert.equal(all.lived, 60_000);
+  assert.equal(all.rows[3].pieces[0].open, true);
+  assert.deepEqual(foremost(all.rows, 3).map(({ key }) => key), ["long", "bad", "open"]);
+  assert.equal(foremost(all.rows, 9).length, 4);
+  assert.equal(standings(all.steps, (state) => state), "2 succeeded, 1 failed, 1 running");
 });

@@ -12,20 +12,22 @@ use crate::words::names::{JobName, SlotPoolName};
 use crate::words::time::{Millis, parse_instant, read_length};
 
 /// The words for a state of a run.
-pub const STATES: [&str; 6] = [
+pub const STATES: [&str; 8] = [
     "pending",
     "running",
+    "paused",
     "succeeded",
     "failed",
+    "timed_out",
     "cancelled",
     "skipped",
 ];
 /// The words for what began a run.
-pub const TRIGGERS: [&str; 4] = ["schedule", "manual", "catchup", "boot"];
+pub const TRIGGERS: [&str; 5] = ["schedule", "manual", "catchup", "boot", "run"];
 /// The keys of a filter.
 pub const KEYS: [&str; 7] = ["state", "job", "trigger", "pool", "since", "until", "q"];
 /// States in which a run has not ended.
-pub const UNFINISHED: [&str; 2] = ["pending", "running"];
+pub const UNFINISHED: [&str; 3] = ["pending", "running", "paused"];
 
 /// A run's id shows its kind first.
 const RUN_HEAD: &str = "run_";
@@ -245,7 +247,7 @@ fn nearest(text: &str, words: &[&'static str]) -> Option<&'static str> {
         .iter()
         .map(|word| (strsim::damerau_levenshtein(&folded, word), *word));
     let (distance, word) = near.min()?;
-    (distance <= 2 && distance < word.len()).then_some(word)
+    (distance <= 2 && 2 * distance < word.len()).then_some(word)
 }
 
 /// Splits at spaces outside quotes.

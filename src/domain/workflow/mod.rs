@@ -9,6 +9,7 @@ pub mod filter;
 pub mod graph;
 pub mod http_args;
 pub mod run;
+pub mod step_lines;
 pub mod tick;
 pub mod timeline;
 

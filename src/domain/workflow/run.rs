@@ -458,6 +458,20 @@ pub enum StepPhase {
 }
 
 impl StepPhase {
+    /// All words on the wire.
+    pub const WORDS: [&'static str; 10] = [
+        "ready",
+        "queued",
+        "running",
+        "waiting",
+        "retrying",
+        "succeeded",
+        "failed",
+        "skipped",
+        "cancelled",
+        "upstream_failed",
+    ];
+
     /// The word on the wire.
     pub fn word(&self) -> &'static str {
         match self {

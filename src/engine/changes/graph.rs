@@ -18,7 +18,7 @@ use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::start::{self, Entered, Entering};
-use crate::engine::changes::{cancel, catch_up, maintain, refused};
+use crate::engine::changes::{cancel, catch_up, maintain, refused, report};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{FACTS, LIVE_ATTEMPTS};
@@ -171,6 +171,9 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
     for claim in &moved.claims {
         if let Some(live) = complete::held(tx, &claim.holder)? {
             complete::release(tx, &claim.holder, &live, claim.attempt.as_ref())?;
+            if let Some(attempt) = &claim.attempt {
+                report::task_failed(tx, after, &claim.holder.step, live.number, attempt)?;
+            }
         }
     }
     for (step, entry) in &moved.changes.retire {
@@ -181,6 +184,7 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
     runs::replace(tx, &before, after)?;
     if after.state.is_terminal() {
         catch_up::run_ended(tx, after)?;
+        report::graph_ended(tx, after)?;
     }
     follow_runs(tx, book, &moved.changes, &moved.children)?;
     Ok(Applied::Done(fences))
@@ -190,6 +194,7 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
 pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<(), Abort> {
     runs::insert_graph(tx, &wish.changes.run)?;
     write(tx, book, &wish.graph, &wish.changes, &wish.values, wish.rules)?;
+    report::graph_ended(tx, &wish.changes.run)?;
     follow_runs(tx, book, &wish.changes, &wish.children)
 }
 

@@ -1,11 +1,15 @@
 //! What is done with many runs at a time, each judged anew in the change that does it: a run that has moved on since it was
 //! found is left alone, and says why.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use crate::domain::workflow::bulk::{BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
 use crate::domain::workflow::run::{Run, RunState, StepPhase};
 use crate::engine::book::Book;
 use crate::engine::changes::cancel::{self, RunCancelled};
+use crate::engine::changes::graph::{self, Begin};
 use crate::engine::changes::remember::{self, Answer, Ticket, Told};
 use crate::engine::changes::retry::{self, Hastened};
 use crate::engine::changes::start::{self, Start, Started};
@@ -30,26 +34,36 @@ pub struct Found {
 }
 
 /// Looks at up to `limit` runs behind `after`, newest first.
+///
+/// `repeated` collects the runs that a newer one repeats: of a graph, such a run is tried again already.
 pub fn find(
     rows: &mut impl Rows,
     wish: BulkWish,
     filter: &RunFilter,
-    after: Option<RunId>,
-    limit: usize,
+    (after, limit): (Option<RunId>, usize),
+    repeated: &mut BTreeSet<RunId>,
 ) -> Result<Found, StoreError> {
     let mut walk = RunWalk::begin(rows, filter, false, after)?;
     let mut found = Found::default();
     while let Some((id, met)) = walk.next(rows)? {
         found.scanned += 1;
-        if let Met::Wanted(run) = met
-            && let Some(deed) = wish.deed(&run.state, rests(rows, &run)?)
-        {
-            found.matched.push(Matched {
-                id,
-                job: run.definition.clone(),
-                state: run.state.word(),
-                deed,
-            });
+        match met {
+            Met::Wanted(run) => {
+                repeated.extend(run.trigger.rerun_of());
+                let rests = wish == BulkWish::Retry && rests(rows, &run)?;
+                let deed = match wish.deed(&run, rests) {
+                    Some(Deed::Again) if repeated.contains(&id) => Some(Deed::Collapsed),
+                    deed => deed,
+                };
+                found.matched.extend(deed.map(|deed| Matched {
+                    id,
+                    job: run.definition.clone(),
+                    state: run.state.word(),
+                    deed,
+                }));
+            }
+            Met::Other { repeats, .. } => repeated.extend(repeats),
+            Met::Unreadable => {}
         }
         if found.scanned == limit {
             found.more_after = Some(id);
@@ -61,7 +75,7 @@ pub fn find(
 
 /// True while the run waits for its next attempt.
 fn rests(rows: &mut impl Rows, run: &Run) -> Result<bool, StoreError> {
-    if !matches!(run.state, RunState::Running { .. }) {
+    if !matches!(run.state, RunState::Running { .. }) || run.graph.is_some() {
         return Ok(false);
     }
     let steps = match rows.scan(&STEPS, &(TENANT, run.id), None, limits::PAGE_MAX) {
@@ -85,6 +99,8 @@ pub struct Done {
     pub retried: usize,
     /// New runs, each with the one that it repeats.
     pub begun: Vec<Begun>,
+    /// How many of them take over what another has done.
+    pub again: usize,
     /// Runs that were left alone, and why.
     pub refused: Vec<(RunId, String)>,
 }
@@ -96,6 +112,7 @@ impl Done {
         self.fences.extend(other.fences);
         self.retried += other.retried;
         self.begun.extend(other.begun);
+        self.again += other.again;
         self.refused.extend(other.refused);
     }
 }
@@ -125,13 +142,24 @@ pub enum Task {
         /// Under which the start is remembered: under the same one it happens once.
         ticket: Option<Ticket>,
     },
+    /// A new run takes over what it has done and tries the rest, if that can be.
+    Again {
+        /// The run.
+        of: RunId,
+        /// The new run, or why there can be none.
+        begin: Result<Arc<Begin>, String>,
+        /// As for a rerun.
+        ticket: Option<Ticket>,
+    },
 }
 
 impl Task {
     /// The run that it is about.
     pub fn run(&self) -> RunId {
         match self {
-            Task::Cancel(id) | Task::Retry(id) | Task::Rerun { of: id, .. } => *id,
+            Task::Cancel(id) | Task::Retry(id) | Task::Rerun { of: id, .. } | Task::Again { of: id, .. } => {
+                *id
+            }
         }
     }
 
@@ -139,7 +167,22 @@ impl Task {
     pub fn job(&self) -> Option<(RunId, String)> {
         match self {
             Task::Rerun { start: Ok(start), .. } => Some((start.run, start.name.to_string())),
-            Task::Rerun { start: Err(_), .. } | Task::Cancel(_) | Task::Retry(_) => None,
+            Task::Again { begin: Ok(begin), .. } => {
+                let run = &begin.changes.run;
+                Some((run.id, run.definition.to_string()))
+            }
+            Task::Rerun { start: Err(_), .. }
+            | Task::Again { begin: Err(_), .. }
+            | Task::Cancel(_)
+            | Task::Retry(_) => None,
+        }
+    }
+
+    /// How many rows it writes, more or less.
+    pub fn weight(&self) -> usize {
+        match self {
+            Task::Again { begin: Ok(begin), .. } => begin.changes.steps.len() + begin.values.len(),
+            Task::Again { begin: Err(_), .. } | Task::Cancel(_) | Task::Retry(_) | Task::Rerun { .. } => 1,
         }
     }
 }
@@ -182,9 +225,17 @@ pub fn act(
                 Hastened::AlreadyEnded(state) => Some(format!("it has ended: {state}")),
                 Hastened::NotFound => Some(GONE.to_owned()),
             },
-            Task::Rerun { of, start, ticket } => match rerun(tx, book, (*of, start), *ticket)? {
+            Task::Rerun { of, start, ticket } => match once(tx, *ticket, |tx| rerun(tx, book, *of, start))? {
                 Ok(run) => {
                     done.begun.push(Begun { run, of: *of });
+                    None
+                }
+                Err(why) => Some(why),
+            },
+            Task::Again { of, begin, ticket } => match once(tx, *ticket, |tx| again(tx, book, begin))? {
+                Ok(run) => {
+                    done.begun.push(Begun { run, of: *of });
+                    done.again += 1;
                     None
                 }
                 Err(why) => Some(why),
@@ -223,11 +274,11 @@ fn moved_on(
     Ok(Some(format!("it {verb} {}", run.state.word())))
 }
 
-fn rerun(
+/// Begins a run once under a ticket, also when it is asked for again after a crash.
+fn once(
     tx: &mut Tx<'_>,
-    book: &Book,
-    (of, start): (RunId, &Result<Box<Start>, String>),
     ticket: Option<Ticket>,
+    begin: impl FnOnce(&mut Tx<'_>) -> Result<Result<RunId, String>, Abort>,
 ) -> Result<Result<RunId, String>, Abort> {
     if let Some(ticket) = ticket
         && let Some(Told::Before(answer)) = remember::before::<()>(tx, ticket)?
@@ -235,17 +286,9 @@ fn rerun(
     {
         return Ok(Ok(run));
     }
-    let start = match start {
-        Ok(start) => start,
-        Err(why) => return Ok(Err(why.clone())),
-    };
-    let started = start::start(tx, book, start)?;
-    let (Started::Queued { run, .. } | Started::Ready { run }) = started else {
-        let why = started.refusal(&start.name);
-        return Ok(Err(why.unwrap_or_else(|| format!("{of} was not repeated"))));
-    };
-    if let Some(ticket) = ticket {
-        let body = JsonText::of(&run).expect("an id is plain data");
+    let begun = begin(tx)?;
+    if let (Some(ticket), Ok(run)) = (ticket, &begun) {
+        let body = JsonText::of(run).expect("an id is plain data");
         let answer = Answer {
             status: 201,
             location: None,
@@ -253,7 +296,40 @@ fn rerun(
         };
         remember::keep(tx, ticket, &answer)?;
     }
-    Ok(Ok(run))
+    Ok(begun)
+}
+
+fn rerun(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    of: RunId,
+    start: &Result<Box<Start>, String>,
+) -> Result<Result<RunId, String>, Abort> {
+    let start = match start {
+        Ok(start) => start,
+        Err(why) => return Ok(Err(why.clone())),
+    };
+    Ok(match start::start(tx, book, start)? {
+        Started::Queued { run, .. } | Started::Ready { run } => Ok(run),
+        refused => {
+            let why = refused.refusal(&start.name);
+            Err(why.unwrap_or_else(|| format!("{of} was not repeated")))
+        }
+    })
+}
+
+fn again(
+    tx: &mut Tx<'_>,
+    book: &Book,
+    begin: &Result<Arc<Begin>, String>,
+) -> Result<Result<RunId, String>, Abort> {
+    match begin {
+        Ok(begin) => {
+            graph::begin(tx, book, begin)?;
+            Ok(Ok(begin.changes.run.id))
+        }
+        Err(why) => Ok(Err(why.clone())),
+    }
 }
 
 /// How many of each deed there are.

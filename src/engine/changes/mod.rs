@@ -37,4 +37,5 @@ pub mod signal;
 pub mod start;
 pub mod task_marks;
 pub mod tasks;
+pub mod try_again;
 pub mod workflows;

@@ -13,7 +13,7 @@ use crate::store::tables::{ATTEMPTS, JOB_MARKS, PUBLISHED_REPORTS};
 use crate::store::{Abort, Rows, StoreError, Tx, effects};
 use crate::words::ids::{EffectId, RunId, TenantId};
 use crate::words::limits;
-use crate::words::names::JobName;
+use crate::words::names::{JobName, StepRef};
 use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
@@ -128,6 +128,71 @@ pub fn ended_alone(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
         },
     );
     if kind == ReportKind::PermanentFailure && last.is_none() {
+        // Who asked to be told of failures has not been told of this one.
+        owe(tx, ReportKind::Failure, run, &facts)?;
+    }
+    owe(tx, kind, run, &facts)
+}
+
+/// An attempt of a task has failed, also when another one follows. A poke of a sensor that was not met is no attempt.
+pub fn task_failed(
+    tx: &mut Tx<'_>,
+    run: &Run,
+    step: &StepRef,
+    number: u32,
+    attempt: &Attempt,
+) -> Result<(), StoreError> {
+    if !matches!(attempt.outcome, Outcome::Failed | Outcome::TimedOut) {
+        return Ok(());
+    }
+    let why = attempt.reason.as_deref().unwrap_or(attempt.outcome.word());
+    let facts = Facts {
+        attempt: Some(number),
+        outcome: Some(attempt.outcome),
+        reason: Some(format!("task '{step}': {why}")),
+        exit_code: attempt.exit_code,
+        started_at: Some(attempt.started_at),
+        ended_at: Some(attempt.ended_at),
+        scheduled_at: run.trigger.scheduled_at(),
+        node: Some(attempt.node.clone()),
+        ..Facts::default()
+    };
+    let cause = [run.id.to_string(), step.to_string(), number.to_string()];
+    insert_each(
+        tx,
+        ReportKind::Failure,
+        &run.definition,
+        Some(run.id),
+        &facts,
+        &cause,
+    )
+}
+
+/// The run of a dag has ended.
+pub fn graph_ended(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
+    let Some(kind) = kind_of_end(&run.state) else {
+        return Ok(());
+    };
+    if !tx.has(&PUBLISHED_REPORTS, &(TENANT, run.definition.clone()))? {
+        return Ok(());
+    }
+    let (outcome, last) = match &run.state {
+        RunState::Succeeded { .. } => (Outcome::Succeeded, None),
+        RunState::TimedOut { .. } => (Outcome::TimedOut, last_failure(tx, run.id)?),
+        _ => (Outcome::Failed, last_failure(tx, run.id)?),
+    };
+    let last = last.map(|(_, attempt)| attempt);
+    let no_attempt = last.is_none();
+    let facts = Facts {
+        outcome: Some(outcome),
+        reason: run.state.reason().map(str::to_owned),
+        exit_code: last.as_ref().and_then(|attempt| attempt.exit_code),
+        scheduled_at: run.trigger.scheduled_at(),
+        node: last.map(|attempt| attempt.node).or_else(|| run.node.clone()),
+        ..Facts::default()
+    };
+    let facts = of_run(run, facts);
+    if kind == ReportKind::PermanentFailure && no_attempt {
         // Who asked to be told of failures has not been told of this one.
         owe(tx, ReportKind::Failure, run, &facts)?;
     }

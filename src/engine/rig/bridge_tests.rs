@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::stage::Rig;
 use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::graph::canonical;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::read::read;
 use crate::domain::workflow::graph::tick::StepError;
@@ -12,30 +13,41 @@ use crate::domain::workflow::run::Trigger;
 use crate::engine::bridge::{self, Offer, Poll, Said, TaskEnd};
 use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::tasks::Heard;
+use crate::engine::changes::workflows::{self, Posted, Publication};
 use crate::engine::coordinator::Coordinator;
 use crate::engine::core::Engine;
 use crate::engine::runs::{self, Begun, NewRun};
 use crate::engine::silence::Listener;
-use crate::store::rows::DefinitionRecord;
-use crate::store::tables::{ATTEMPTS, DEFINITIONS, POISONED_RUNS, TASK_CLAIMS, TASKS};
+use crate::store::tables::{ATTEMPTS, POISONED_RUNS, TASK_CLAIMS, TASKS};
 use crate::store::{Rows, runs as stored_runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::{JobName, StepRef};
-use crate::words::time::Millis;
+use crate::words::payload::JsonText;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
 fn publish(rig: &Rig, document: &Value) {
+    let json = JsonText::of(document).unwrap();
+    let sha256 = canonical::sha256(document);
     let document = read(document).good().unwrap();
-    let name = JobName::new(&document.family_slug).unwrap();
-    let definition = Definition::of_graph(name.clone(), document);
-    let record = DefinitionRecord {
-        digest: definition.digest(),
-        published_at: Millis(1),
-        json: definition.stored().0,
+    let slug = JobName::new(&document.family_slug).unwrap();
+    let definition = Definition::of_graph(slug.clone(), document);
+    let posted = Posted {
+        title: slug.to_string(),
+        slug: slug.clone(),
+        json,
+        sha256,
+        by: "tester".to_owned(),
     };
-    rig.change(move |tx| Ok(tx.put(&DEFINITIONS, &(TENANT, name.clone(), 1), &record)?));
+    let publication = Publication {
+        posted: posted.clone(),
+        definition,
+    };
+    rig.change(move |tx| {
+        workflows::save(tx, &posted, true)?;
+        workflows::publish(tx, &slug, Some(&publication))
+    });
 }
 
 fn tasks(name: &str, steps: &[&str], more: &Value) -> Value {

@@ -181,3 +181,43 @@ export function branchWords(branches) {
   const { total, succeeded, failed, running } = branches;
   return [`${succeeded} of ${total}`, running > 0 && `${running} running`, failed > 0 && `${failed} failed`].filter(Boolean).join(", ");
 }
+
+/** So many boxes are drawn whether they are seen or not. */
+const ALL_MAX = 250;
+/** What is drawn of a large picture grows and shrinks by this, so that moving it a little draws nothing anew. */
+const CELL = 600;
+/** Smaller than this nobody reads what stands in a box. */
+const BARE_ZOOM = 0.35;
+
+/**
+ * What of a large graph is drawn: the part that is seen and some around it, as a text that changes when it must be drawn anew.
+ * @param {{nodes: any[]}} graph @param {{x: number, y: number, zoom: number}} view @param {{width: number, height: number}} size
+ */
+export function windowKey(graph, view, size) {
+  if (graph.nodes.length <= ALL_MAX) return "";
+  const cell = (at) => Math.floor(at / CELL);
+  const [left, top] = [-view.x / view.zoom, -view.y / view.zoom];
+  const [right, bottom] = [left + size.width / view.zoom, top + size.height / view.zoom];
+  return [cell(left), cell(top), cell(right), cell(bottom), view.zoom < BARE_ZOOM ? 1 : 0].join(" ");
+}
+
+/**
+ * What that text says; `undefined`: everything is drawn, with all its words.
+ * @param {string} key @returns {{left: number, top: number, right: number, bottom: number, isBare: boolean} | undefined}
+ */
+export function windowOf(key) {
+  if (!key) return undefined;
+  const [left, top, right, bottom, bare] = key.split(" ").map(Number);
+  const half = CELL / 2;
+  return { left: left * CELL - half, top: top * CELL - half, right: (right + 1) * CELL + half, bottom: (bottom + 1) * CELL + half, isBare: bare === 1 };
+}
+
+/** @param {ReturnType<typeof windowOf>} part @param {{x: number, y: number, width: number, height: number}} node */
+export const seesNode = (part, node) => !part || (node.x < part.right && node.y < part.bottom && node.x + node.width > part.left && node.y + node.height > part.top);
+
+/** @param {ReturnType<typeof windowOf>} part @param {number[][]} points of an edge, each further right */
+export function seesEdge(part, points) {
+  if (!part) return true;
+  if (points[0][0] > part.right || points[points.length - 1][0] < part.left) return false;
+  return points.some(([, y]) => y < part.bottom) && points.some(([, y]) => y > part.top);
+}

@@ -51,22 +51,35 @@ export function aheadOf(waits, pool, runId) {
   };
 }
 
+/** All attempts of a step, the one that runs is one of them. @param {any} step @returns {any[]} */
+export function attemptsOfStep(step) {
+  const all = (step.attempts ?? []).map((attempt) => ({ ...attempt, step: step.ref, live: false }));
+  if (step.live) {
+    const { number, fence, node, worker, pid, claimed_at: startedAt, ending } = step.live;
+    all.push({ number, fence, node, worker, pid, started_at: startedAt, ended_at: null, outcome: "running", reason: ending ? `is ended: ${ending.cause} by ${ending.by}` : null, exit_code: null, log_bytes: undefined, step: step.ref, live: true });
+  }
+  return all.sort((one, other) => other.number - one.number || other.fence - one.fence);
+}
+
 /**
- * All attempts of a run's step, newest first; the one that runs is one of them.
+ * All attempts of a run, newest first: by their numbers of one step, by their beginnings of several.
  * @param {any} run
  * @returns {any[]}
  */
 export function attemptsOf(run) {
-  const all = [];
-  for (const step of run.steps ?? []) {
-    for (const attempt of step.attempts) all.push({ ...attempt, step: step.ref, live: false });
-    if (step.live) {
-      const { number, fence, node, pid, claimed_at: startedAt, ending } = step.live;
-      all.push({ number, fence, node, pid, started_at: startedAt, ended_at: null, outcome: "running", reason: ending ? `is ended: ${ending.cause} by ${ending.by}` : null, exit_code: null, log_bytes: undefined, step: step.ref, live: true });
-    }
-  }
-  return all.sort((one, other) => other.number - one.number || other.fence - one.fence);
+  const steps = run.steps ?? [];
+  const all = steps.flatMap(attemptsOfStep);
+  return steps.length > 1 ? all.sort((one, other) => Date.parse(other.started_at) - Date.parse(one.started_at) || other.fence - one.fence) : all;
 }
+
+/** The name of a step with its place in a scatter: ‘load, item 3’. @param {string} ref @param {string} [title] of the step itself */
+export function stepName(ref, title) {
+  const [base, ...place] = ref.split("#");
+  return place.length > 0 ? `${title ?? base}, item ${place.join(", ")}` : (title ?? base);
+}
+
+/** Why a step stands as it does: why it waits, else why it ended so. @param {any} step @returns {string} */
+export const whyOf = (step) => step.waiting_reason?.text ?? step.reason ?? "";
 
 /** The attempt whose end explains the run's. @param {any} run */
 export const lastFailed = (run) => attemptsOf(run).find((attempt) => ["failed", "timed_out", "lost"].includes(attempt.outcome));

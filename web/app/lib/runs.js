@@ -47,6 +47,7 @@ const KINDS = {
   manual: ["play", "by hand", "by hand"],
   catchup: ["again", "caught up", "caught up after a missed fire"],
   boot: ["play", "at boot", "after the machine booted"],
+  run: ["dots", "another run", "by another run"],
 };
 
 /**
@@ -76,10 +77,10 @@ export function madeAt(id) {
 }
 
 /** States that a filter may name. `waiting` and `retrying` are what people see; the daemon has no words for them. */
-export const STATE_WORDS = ["running", "waiting", "retrying", "succeeded", "failed", "cancelled", "skipped"];
+export const STATE_WORDS = ["running", "waiting", "retrying", "paused", "succeeded", "failed", "timed_out", "cancelled", "skipped"];
 const OF_DAEMON = { waiting: "pending", retrying: "running" };
 const KNOWN_STATES = [...STATE_WORDS, "pending"];
-export const TRIGGER_WORDS = ["schedule", "manual", "catchup", "boot"];
+export const TRIGGER_WORDS = ["schedule", "manual", "catchup", "boot", "run"];
 
 /**
  * @param {{jobs?: () => string[], pools?: () => string[]}} names
@@ -164,26 +165,28 @@ export function quickOf(states) {
 
 /**
  * A sentence about what a bulk change will do.
- * @param {{count: number, cancel: number, retry: number, rerun: number, collapsed: number}} preview
+ * @param {{count: number, cancel: number, retry: number, rerun: number, retry_failed?: number, collapsed: number}} preview
  */
 export function deedsOf(preview) {
   const said = [];
   if (preview.cancel > 0) said.push(`${plural(preview.cancel, "run is", "runs are")} cancelled; a running command gets SIGTERM`);
   if (preview.retry > 0) said.push(`${plural(preview.retry, "run gets", "runs get")} the next attempt now`);
   if (preview.rerun > 0) said.push(`${plural(preview.rerun, "job starts", "jobs start")} as a new run`);
-  if (preview.collapsed > 0) said.push(`${plural(preview.collapsed, "older run is", "older runs are")} left alone: no job starts twice`);
+  if (preview.retry_failed) said.push(`${plural(preview.retry_failed, "workflow run is", "workflow runs are")} tried again where ${preview.retry_failed === 1 ? "it" : "they"} failed, as a new run each`);
+  if (preview.collapsed > 0) said.push(`${plural(preview.collapsed, "older run is", "older runs are")} left alone: another run stands for each`);
   return said;
 }
 
 /**
  * What was done, in one sentence.
- * @param {{cancelled: number, ending: number, retried: number, rerun: number, collapsed: number, refused_count: number}} done
+ * @param {{cancelled: number, ending: number, retried: number, rerun: number, retried_failed?: number, collapsed: number, refused_count: number}} done
  */
 export function doneWords(done) {
   const said = [];
   if (done.cancelled > 0) said.push(`${plural(done.cancelled, "run")} cancelled${done.ending > 0 ? `, ${done.ending} of them still ending` : ""}`);
   if (done.retried > 0) said.push(`${plural(done.retried, "run")} retried`);
   if (done.rerun > 0) said.push(`${plural(done.rerun, "job")} started again`);
+  if (done.retried_failed) said.push(`${plural(done.retried_failed, "workflow run")} tried again where ${done.retried_failed === 1 ? "it" : "they"} failed`);
   if (done.refused_count > 0) said.push(`${plural(done.refused_count, "run")} left alone: they had moved on`);
   return said.length > 0 ? `${said.join("; ")}.` : "Nothing was left to do.";
 }

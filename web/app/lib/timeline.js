@@ -5,9 +5,10 @@ import { niceSpan } from "./scale.js";
  * @typedef {{kind: string, attempt: number, from: string, to: string | null, outcome: string | null, node: string | null,
  *   text: string}} Segment
  * @typedef {{at: string, kind: string, text: string}} Mark
- * @typedef {{now: string, from: string, to: string, segments: Segment[], marks: Mark[]}} Timeline
+ * @typedef {{ref: string, title: string, state: string, from: string, to: string, segments: Segment[]}} StepLine
+ * @typedef {{now: string, from: string, to: string, segments: Segment[], marks: Mark[], steps?: StepLine[], more_steps?: number}} Timeline
  * @typedef {{kind: string, attempt: number, from: number, to: number, open: boolean, outcome: string | null,
- *   node: string | null, text: string}} Piece
+ *   node: string | null, text: string, step?: StepLine}} Piece
  */
 
 /** How far ahead a mark may lie, in spans of what has been so far, to be drawn on the axis. */
@@ -42,6 +43,28 @@ export function rowsOf(pieces) {
   return rows;
 }
 
+/** One row for each step of a workflow's run. @param {StepLine[]} steps @param {number} now */
+export const rowsOfSteps = (steps, now) => steps.map((step) => ({ key: step.ref, attempt: 0, omitted: false, step, pieces: step.segments.map((segment) => ({ ...pieceOf(segment, now), step })) }));
+
+/**
+ * The rows that are shown before all are asked for: what goes on, what failed, what took longest, in the order of time.
+ * @param {any[]} rows of steps @param {number} most
+ */
+export function foremost(rows, most) {
+  if (rows.length <= most) return rows;
+  const rank = (row) => (row.pieces.some(({ open }) => open) ? 0 : row.step.state === "failed" ? 1 : 2);
+  const length = (row) => (row.pieces.length > 0 ? row.pieces[row.pieces.length - 1].to - row.pieces[0].from : 0);
+  const kept = new Set([...rows].sort((one, other) => rank(one) - rank(other) || length(other) - length(one)).slice(0, most));
+  return rows.filter((row) => kept.has(row));
+}
+
+/** How many steps stand how, in words: ‘3 succeeded, 1 failed’. @param {StepLine[]} steps @param {(state: string) => string} wordOf */
+export function standings(steps, wordOf) {
+  const counts = new Map();
+  for (const { state } of steps) counts.set(wordOf(state), (counts.get(wordOf(state)) ?? 0) + 1);
+  return [...counts].sort((one, other) => other[1] - one[1]).map(([word, count]) => `${count} ${word}`).join(", ");
+}
+
 /** How much of its life a run did what. @param {Piece[]} pieces */
 export function sums(pieces) {
   const totals = new Map();
@@ -56,8 +79,11 @@ export function sums(pieces) {
 export function layout(line, now) {
   const from = Date.parse(line.from);
   const isOpen = line.segments.some(({ to }) => to === null || to === undefined);
-  const pieces = line.segments.map((segment) => pieceOf(segment, now));
-  const last = isOpen ? Math.max(now, from) : Math.max(Date.parse(line.to), ...pieces.map(({ to }) => to));
+  const steps = line.steps ?? [];
+  const stepRows = rowsOfSteps(steps, now);
+  const own = line.segments.map((segment) => pieceOf(segment, now));
+  const pieces = steps.length > 0 ? stepRows.flatMap((row) => row.pieces) : own;
+  const last = isOpen ? Math.max(now, from) : Math.max(Date.parse(line.to), ...own.map(({ to }) => to));
   const lived = Math.max(last - from, SHORTEST_MS);
   const marks = line.marks.map((mark) => ({ ...mark, at: Date.parse(mark.at) }));
   const ahead = isOpen ? marks.filter(({ kind }) => kind === "deadline" || kind === "retry_due") : [];
@@ -74,7 +100,9 @@ export function layout(line, now) {
     isOpen,
     lived,
     pieces,
-    rows: rowsOf(pieces),
+    rows: steps.length > 0 ? stepRows : rowsOf(pieces),
+    steps,
+    moreSteps: line.more_steps ?? 0,
     near,
     far,
     marks,

@@ -32,9 +32,16 @@ function oneLine(value) {
   return `{${Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${oneLine(each)}`).join(", ")}}`;
 }
 
-/** How a definition stands, in a few words. @param {{newest_version: number | null, current_version: number | null, draft: boolean}} workflow */
+/** Is it a dag of the configuration, which is changed in its file only? @param {{source?: string}} workflow */
+export const isOfConfiguration = (workflow) => workflow.source === "configuration";
+
+/** How a definition stands, in a few words. @param {{newest_version: number | null, current_version: number | null, draft: boolean, source?: string}} workflow */
 export function standing(workflow) {
   const { newest_version: newest, current_version: current, draft } = workflow;
+  if (isOfConfiguration(workflow)) {
+    if (!current) return { word: "disabled", family: "calm", text: "disabled in the configuration: no new runs" };
+    return { word: `version ${current}`, family: "good", text: `version ${current}, as the configuration in force says it` };
+  }
   if (!newest) return { word: "draft", family: "wait", text: "a draft: publish it to run it" };
   if (!current) return { word: "deprecated", family: "calm", text: draft ? "every version is deprecated, and there is a draft" : "every version is deprecated: no new runs" };
   return { word: `version ${current}`, family: "good", text: draft ? `version ${current} runs, and there is a newer draft` : `version ${current} runs` };

@@ -4,7 +4,7 @@ import { parse } from "../lib/ansi.js";
 import { getBytes } from "../lib/api.js";
 import { instant, plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { aheadOf, attemptsOf, lastFailed, lastLines, meaning, place } from "../lib/run.js";
+import { aheadOf, attemptsOf, lastFailed, lastLines, meaning, place, stepName } from "../lib/run.js";
 import { useQuery } from "../lib/store.js";
 import { relative, whole } from "../lib/time.js";
 import { Icon } from "../ui/icons.js";
@@ -45,7 +45,7 @@ function ForSlots({ run, waits }) {
 function ForRetry({ run, waits }) {
   const step = run.steps.find((each) => each.retry_at);
   const due = instant(step?.retry_at);
-  const last = attemptsOf(run)[0];
+  const last = attemptsOf(run).find((each) => each.step === step?.ref);
   const zone = zoneOf(run.job);
   if (due === undefined || waits.text.includes("admission")) return html`<p class="sentence"><strong><${Told} text=${waits.text} ofJob=${zone} /></strong></p>`;
   return html`<p class="sentence"><strong>Attempt ${step.attempt} begins <${In} at=${due} /></strong>, at <${Time} at=${due} ofJob=${zone} />: attempt ${last?.number} ${wordOf(last?.outcome ?? "failed")}${last?.reason && last.reason !== last.outcome ? html`, <strong class="bad">${last.reason}</strong>` : ""}.</p>`;
@@ -56,6 +56,13 @@ function Waits({ run, waits }) {
   if (waits.code === "retry") return html`<${ForRetry} run=${run} waits=${waits} />`;
   if (waits.pool) return html`<${ForSlots} run=${run} waits=${waits} />`;
   return html`<p class="sentence"><strong><${Told} text=${waits.text} ofJob=${zoneOf(run.job)} /></strong></p>`;
+}
+
+/** What else of it waits, of a run with several steps. @param {{run: any, waits: any}} props */
+function Others({ run, waits }) {
+  const others = run.steps.filter((step) => step.waiting_reason && step.waiting_reason.text !== waits.text);
+  if (run.steps.length < 2 || others.length === 0) return null;
+  return html`<ul class="why-others">${others.slice(0, NAMED_MAX).map((step) => html`<li key=${step.ref}><a class="quiet" href=${`${to.run(run.id, "graph")}&step=${encodeURIComponent(step.ref)}`}>${stepName(step.ref)}</a> <${Told} text=${step.waiting_reason.text} ofJob=${zoneOf(run.job)} /></li>`)}${others.length > NAMED_MAX && html`<li class="quiet">and ${plural(others.length - NAMED_MAX, "more step")} that ${others.length - NAMED_MAX === 1 ? "waits" : "wait"}</li>`}</ul>`;
 }
 
 /** The last lines of what it printed. @param {{run: any, attempt: any}} props */
@@ -71,7 +78,7 @@ function Preview({ run, attempt }) {
     return () => ends.abort();
   }, [path]);
   if (!seen || seen.lines.length === 0) return null;
-  return html`<figure class="last-lines"><figcaption class="tiny">The last lines of ${seen.stream === "err" ? "standard error" : "its output"}, attempt ${attempt.number} <a href=${logTab(run, attempt.number)}>Whole log</a></figcaption>
+  return html`<figure class="last-lines"><figcaption class="tiny">The last lines of ${seen.stream === "err" ? "standard error" : "its output"}, attempt ${attempt.number} <a href=${logTab(run, attempt.number, attempt.step)}>Whole log</a></figcaption>
     <pre tabindex="0">${seen.lines.map((line) => html`<span class="line">${parse(line).parts.map(({ text, className }) => html`<span class=${className}>${text}</span>`)}${"\n"}</span>`)}</pre></figure>`;
 }
 
@@ -81,12 +88,12 @@ export function Why({ run, state, lines = true }) {
   const failed = lastFailed(run);
   const preview = lines && failed && failed.log_bytes > 0 && (state === "failed" || state === "retrying") ? html`<${Preview} run=${run} attempt=${failed} />` : null;
   const poisoned = run.poisoned && html`<p class="bad">The daemon could not go on with this run and has set it aside; its log says why.</p>`;
-  if (waits) return html`<section class="why-box of-wait" aria-label="Why it waits"><${Icon} of=${state === "retrying" ? "again" : "wait"} /><div class="grow stack"><${Waits} run=${run} waits=${waits} />${preview}${poisoned}</div></section>`;
+  if (waits) return html`<section class="why-box of-wait" aria-label="Why it waits"><${Icon} of=${state === "retrying" ? "again" : "wait"} /><div class="grow stack"><${Waits} run=${run} waits=${waits} /><${Others} run=${run} waits=${waits} />${preview}${poisoned}</div></section>`;
   const live = run.steps.find((step) => step.live?.ending)?.live;
   if (live) return html`<section class="why-box of-wait" aria-label="What happens"><${Icon} of="stop" /><div class="grow"><p class="sentence"><strong>It is being ended:</strong> ${live.ending.cause} by ${live.ending.by} at <${Time} at=${live.ending.at} />. Its command has got SIGTERM.</p></div></section>`;
   if (!run.reason && !poisoned) return null;
   const family = familyOf(run.state);
-  const other = failed && failed.reason && failed.reason !== run.reason ? html` The last attempt ${wordOf(failed.outcome)}: <strong>${failed.reason}</strong>.` : "";
+  const other = failed && failed.reason && !run.reason?.endsWith(failed.reason) ? html` The last attempt ${wordOf(failed.outcome)}: <strong>${failed.reason}</strong>.` : "";
   return html`<section class=${`why-box of-${family}`} aria-label="How it ended"><${Icon} of=${family === "bad" ? "cross" : "info"} /><div class="grow stack">
     <p class="sentence">${wordOf(run.state).replace(/^./, (letter) => letter.toUpperCase())}: <strong><${Told} text=${run.reason} ofJob=${zoneOf(run.job)} /></strong>.${other}</p>${meaning(run.reason) && html`<p class="soft">${meaning(run.reason)}</p>`}${preview}${poisoned}</div></section>`;
 }

@@ -83,16 +83,16 @@ export function Run({ id }) {
   const isGraph = graph.data?.nodes.some((node) => node.ref !== "main") ?? param("tab") === "graph";
   const tabs = isGraph ? [TABS[0], GRAPH, ...TABS.slice(1)] : TABS;
   const tab = tabs.some(({ key }) => key === param("tab")) ? param("tab") : "overview";
-  const pick = (next) => setParams({ tab: next === "overview" ? "" : next, attempt: next === "log" ? param("attempt") : "", step: next === "graph" ? param("step") : "" });
+  const pick = (next) => setParams({ tab: next === "overview" ? "" : next, attempt: next === "log" ? param("attempt") : "", step: next === "graph" || next === "log" ? param("step") : "" });
   return html`<div class="run-page">
     <${Head} run=${run} isGraph=${isGraph} state=${state} etag=${query.etag} listHref=${left.address || to.runs()} />
     ${isGone && html`<${Note} of="wait" icon="gone">This run has just been removed by retention: what you see is the last of it.<//>`}
     ${query.error && !isGone && query.error.code !== "UNREACHABLE" && html`<${Fault} error=${query.error} again=${query.reload} />`}
     <${Why} run=${run} state=${state} lines=${tab !== "log"} />
     <${Tabs} tabs=${tabs} at=${tab} onPick=${pick} label="About this run" />
-    ${tab === "overview" && html`<${Panel} of="overview"><div class="stack wide"><${RunTimeline} run=${run} /><${Attempts} run=${run} /><${Reports} run=${run} /></div><//>`}
+    ${tab === "overview" && html`<${Panel} of="overview"><div class="stack wide"><${RunTimeline} run=${run} /><${Attempts} run=${run} graph=${isGraph ? graph.data : undefined} /><${Reports} run=${run} /></div><//>`}
     ${tab === "graph" && html`<${Panel} of="graph"><${RunGraph} run=${run} query=${graph} /><//>`}
-    ${tab === "log" && html`<${Panel} of="log"><${Log} run=${run} /><//>`}
+    ${tab === "log" && html`<${Panel} of="log"><${Log} run=${run} graph=${isGraph ? graph.data : undefined} /><//>`}
     ${tab === "details" && html`<${Panel} of="details"><${Details} run=${run} /><//>`}
   </div>`;
 }

@@ -11,11 +11,11 @@ import { say } from "../ui/toast.js";
 
 /** So many ids go into one filter. */
 const PICKED_MAX = 60;
-const ACTIONS = { cancel: "is cancelled", retry: "next attempt now", rerun: "starts as a new run", collapsed: "left alone" };
+const ACTIONS = { cancel: "is cancelled", retry: "next attempt now", rerun: "starts as a new run", retry_failed: "what failed, as a new run", collapsed: "left alone" };
 
 const KINDS = {
-  cancel: { path: "/api/runs:cancel_matching", states: ["pending", "running"], title: "Cancel", verb: "Cancel them", danger: true, none: "none of them can be cancelled: they have ended" },
-  retry: { path: "/api/runs:retry_matching", states: ["failed", "cancelled", "running"], title: "Retry", verb: "Retry them", danger: false, none: "none of them can be tried again: they run, wait or succeeded" },
+  cancel: { path: "/api/runs:cancel_matching", states: ["pending", "running", "paused"], title: "Cancel", verb: "Cancel them", danger: true, none: "none of them can be cancelled: they have ended" },
+  retry: { path: "/api/runs:retry_matching", states: ["failed", "timed_out", "cancelled", "running"], title: "Retry", verb: "Retry them", danger: false, none: "none of them can be tried again: they run, wait or succeeded" },
 };
 
 /** @param {{preview: any, moved?: {before: number}, what: string}} props */

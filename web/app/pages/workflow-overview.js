@@ -4,6 +4,7 @@ import { withQuery } from "../lib/api.js";
 import { typeWord } from "../lib/graph.js";
 import { param, setParams, to } from "../lib/route.js";
 import { useQuery } from "../lib/store.js";
+import { isOfConfiguration } from "../lib/workflow.js";
 import { Graph } from "../ui/graph.js";
 import { Json } from "../ui/json.js";
 import { Card, Facts, Loaded } from "../ui/parts.js";
@@ -41,9 +42,11 @@ export function Overview({ workflow }) {
       ["Runs at once", document?.concurrency && `${document.concurrency.limit}${document.concurrency.key ? ` for each ${document.concurrency.key}` : ""}`],
       ["Longest run", document?.run_timeout],
       ["Labels", document?.labels && Object.entries(document.labels).map(([key, value]) => html`<span class="tag" key=${key}>${key}: ${String(value)}</span> `)],
-      ["Made", html`<${Time} at=${workflow.created_at} form="long" />`],
+      ["By itself", workflow.schedule],
+      ["Made", isOfConfiguration(workflow) ? undefined : html`<${Time} at=${workflow.created_at} form="long" />`],
       ["Changed", html`<${Time} at=${workflow.updated_at} form="long" />`],
-      ["Record version", workflow.record_version],
+      ["Record version", isOfConfiguration(workflow) ? undefined : workflow.record_version],
+      ["SHA-256", workflow.sha256 && html`<code class="breaks">${workflow.sha256}</code>`],
     ]} /><p class="small"><a href=${to.workflow(workflow.family_slug, "definition")}>The whole document</a></p><//>
   </div>`;
 }

@@ -5,7 +5,7 @@ import { typeWord } from "../lib/graph.js";
 import { notJson } from "../lib/jsonplace.js";
 import { fieldsOf, inputOf, valuesOf } from "../lib/schemaform.js";
 import { span } from "../lib/time.js";
-import { inLine, pretty } from "../lib/workflow.js";
+import { inLine, isOfConfiguration, pretty } from "../lib/workflow.js";
 import { ask } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { Json } from "../ui/json.js";
@@ -38,8 +38,17 @@ function Told({ told }) {
     ${told.output !== undefined && told.output !== null && html`<div><p class="small soft">Output of the run</p><${Json} value=${told.output} label="Output of the run" /></div>`}</div>`;
 }
 
+/** A dag takes nothing. @param {{workflow: any}} props */
+const StartDag = ({ workflow }) => html`<${Card} title="Start a run"><div class="stack"><p class="soft">A dag of the configuration takes no input.${workflow.current_version ? "" : " It is disabled there, so no run begins."}</p>
+    <div><button type="button" class="button main" disabled=${!workflow.current_version} onClick=${() => ask(startRun(workflow, { input: undefined }))}><${Icon} of="play" />Start the run…</button></div></div><//>`;
+
 /** @param {{workflow: any}} props */
 export function Start({ workflow }) {
+  return isOfConfiguration(workflow) ? html`<${StartDag} workflow=${workflow} />` : html`<${StartWith} workflow=${workflow} />`;
+}
+
+/** @param {{workflow: any}} props */
+function StartWith({ workflow }) {
   const schema = workflow.document?.input_schema;
   const fields = useMemo(() => fieldsOf(schema), [workflow.record_version]);
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));

@@ -5,7 +5,7 @@ import { shortId } from "../lib/format.js";
 import { usePages } from "../lib/pages.js";
 import { param, setParams } from "../lib/route.js";
 import { useQuery } from "../lib/store.js";
-import { diffGroups, diffSentence, inLine } from "../lib/workflow.js";
+import { diffGroups, diffSentence, inLine, isOfConfiguration } from "../lib/workflow.js";
 import { ask } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
 import { List, ListFoot } from "../ui/list.js";
@@ -45,11 +45,11 @@ export function Versions({ workflow }) {
   const list = usePages(`/api/workflows/${encodeURIComponent(workflow.family_slug)}/versions`, { topics: ["workflows"], touches: (/** @type {any} */ change) => change.id === workflow.family_slug, keyOf: (row) => String(row.version) });
   const columns = [
     { key: "version", title: "Version", lead: true, cell: (row) => html`<strong>${row.version}</strong>${row.version === workflow.current_version && html` <span class="tag">new runs use it</span>`}` },
-    { key: "state", title: "State", cell: (row) => (row.deprecated_at ? html`<span class="state of-calm"><${Icon} of="off" />deprecated</span> <${Time} at=${row.deprecated_at} />` : html`<span class="state of-good"><${Icon} of="check" />published</span>`) },
+    { key: "state", title: "State", cell: (row) => (row.deprecated_at ? html`<span class="state of-calm"><${Icon} of="off" />deprecated</span> <${Time} at=${row.deprecated_at} />` : html`<span class="state of-good"><${Icon} of="check" />${isOfConfiguration(workflow) ? "loaded" : "published"}</span>`) },
     { key: "at", title: "Published", cell: (row) => html`<${Time} at=${row.published_at} />` },
     { key: "by", title: "By", cell: (row) => row.published_by },
     { key: "sha", title: "SHA-256", cell: (row) => html`<code class="quiet" title=${row.sha256}>${shortId(row.sha256)}</code>` },
-    { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (row) => !row.deprecated_at && html`<button type="button" class="button ghost tiny" onClick=${() => ask(deprecate(workflow, row.version))}>Deprecate…</button>` },
+    { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (row) => !row.deprecated_at && !isOfConfiguration(workflow) && html`<button type="button" class="button ghost tiny" onClick=${() => ask(deprecate(workflow, row.version))}>Deprecate…</button>` },
   ];
   const names = [...(workflow.draft ? ["draft"] : []), ...list.rows.map((row) => String(row.version))];
   return html`<div class="stack wide"><section class="card flush" aria-label="All versions"><div class="body"><${Loaded} query=${list} lines=${3}>${() => (list.rows.length === 0

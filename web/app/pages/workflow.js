@@ -7,6 +7,7 @@ import { Icon } from "../ui/icons.js";
 import { Menu } from "../ui/menu.js";
 import { Fault, Note, Nothing, PageHead, Panel, Skeleton, Tabs } from "../ui/parts.js";
 import { asCurl, copy } from "../lib/clip.js";
+import { isOfConfiguration } from "../lib/workflow.js";
 import { say } from "../ui/toast.js";
 import { deprecate, publish } from "./workflow-actions.js";
 import { Definition } from "./workflow-definition.js";
@@ -31,7 +32,7 @@ function Missing({ slug }) {
 
 /** @param {{slug: string}} props */
 export function Workflow({ slug }) {
-  const query = useQuery(`/api/workflows/${encodeURIComponent(slug)}`, { topics: ["workflows"], touches: (change) => change.id === slug });
+  const query = useQuery(`/api/workflows/${encodeURIComponent(slug)}`, { topics: ["workflows", "config"], touches: (change) => change.id === slug });
   const workflow = query.data;
   useEffect(() => {
     document.title = `${workflow?.title || slug} · ductor`;
@@ -43,14 +44,15 @@ export function Workflow({ slug }) {
   const tab = TABS.find(({ key }) => key === param("tab")) ?? TABS[0];
   const pick = (key) => setParams({ tab: key === "overview" ? "" : key, step: "", from: "", to: "" });
   const curl = asCurl({ method: "GET", path: `/api/workflows/${slug}` }, location.origin);
+  const isFixed = isOfConfiguration(workflow);
   const items = [
-    { title: "Edit the draft", icon: "log", run: () => pick("definition") },
-    ...(workflow.current_version ? [{ title: `Deprecate version ${workflow.current_version}…`, icon: "off", danger: true, run: () => ask(deprecate(workflow, workflow.current_version)) }] : []),
+    ...(isFixed ? [] : [{ title: "Edit the draft", icon: "log", run: () => pick("definition") }]),
+    ...(workflow.current_version && !isFixed ? [{ title: `Deprecate version ${workflow.current_version}…`, icon: "off", danger: true, run: () => ask(deprecate(workflow, workflow.current_version)) }] : []),
     { title: "Copy as curl", icon: "copy", run: () => copy(curl).then(() => say("Copied"), () => say("The browser did not allow copying")) },
   ];
   return html`<div class="workflow-page">
     <header class="run-head"><nav class="crumb small" aria-label="Where this is"><a href=${to.workflows()}>Workflows</a></nav>
-      <div class="page-head"><h1>${workflow.title || slug}</h1><${Standing} workflow=${workflow} /><code class="quiet small">${slug}</code>
+      <div class="page-head"><h1>${workflow.title || slug}</h1><${Standing} workflow=${workflow} />${workflow.title && workflow.title !== slug && html`<code class="quiet small">${slug}</code>`}
         <div class="actions">
           ${workflow.draft && html`<${AskButton} className=${workflow.current_version ? "" : "main"} wish=${() => publish(workflow)}><${Icon} of="flag" />Publish<//>`}
           ${workflow.current_version && tab.key !== "start" && html`<button type="button" class="button main" onClick=${() => pick("start")}><${Icon} of="play" />Start a run</button>`}
@@ -59,6 +61,7 @@ export function Workflow({ slug }) {
       ${workflow.document?.description && html`<p class="soft">${workflow.document.description}</p>`}
     </header>
     ${query.error && query.error.code !== "UNREACHABLE" && html`<${Fault} error=${query.error} again=${query.reload} />`}
+    ${isFixed && html`<${Note} icon="info">It is a dag of the configuration: change its file and reload, and the next version is in force.<//>`}
     ${!workflow.newest_version && html`<${Note} of="wait" icon="dots">This is a draft that was never published: it cannot run yet.<//>`}
     <${Tabs} tabs=${TABS.map(({ key, title }) => ({ key, title }))} at=${tab.key} onPick=${pick} label="About this workflow" />
     <${Panel} of=${tab.key}><${tab.show} workflow=${workflow} /><//>

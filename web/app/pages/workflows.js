@@ -2,8 +2,7 @@
 import { html } from "../lib/dom.js";
 import { usePages } from "../lib/pages.js";
 import { param, to } from "../lib/route.js";
-import { useQuery } from "../lib/store.js";
-import { standing } from "../lib/workflow.js";
+import { isOfConfiguration, standing } from "../lib/workflow.js";
 import { Spark } from "../ui/bars.js";
 import { Icon } from "../ui/icons.js";
 import { List, ListFoot } from "../ui/list.js";
@@ -14,33 +13,22 @@ import { NewWorkflow } from "./workflow-new.js";
 import { FirstWorkflow } from "./workflows-first.js";
 
 const PAGE_SIZE = 50;
-const RUNS = 200;
-const BARS = 20;
 
 /** @param {{workflow: any}} props */
 export function Standing({ workflow }) {
   const { word, family, text } = standing(workflow);
   const icon = { good: "check", wait: "dots", calm: "off" }[family] ?? "dots";
-  return html`<span class="row wrap"><span class=${`state chip of-${family}`} title=${text}><${Icon} of=${icon} />${word}</span>${workflow.draft && workflow.newest_version && html`<span class="tag" title=${text}>draft</span>`}</span>`;
-}
-
-/** The newest runs by workflow, read once for all rows. */
-function useNewest() {
-  const runs = useQuery(`/api/runs?pagination.page_size=${RUNS}`, { topics: ["runs"], rest: 3000 });
-  const by = new Map();
-  for (const run of runs.data ?? []) by.set(run.job, [...(by.get(run.job) ?? []), run]);
-  return by;
+  return html`<span class="row wrap"><span class=${`state chip of-${family}`} title=${text}><${Icon} of=${icon} />${word}</span>${workflow.draft && workflow.newest_version && html`<span class="tag" title=${text}>draft</span>`}${isOfConfiguration(workflow) && html`<span class="tag" title="A dag of the configuration: its file is changed, nothing here">config</span>`}</span>`;
 }
 
 export function Workflows() {
-  const list = usePages(`/api/workflows?pagination.page_size=${PAGE_SIZE}`, { topics: ["workflows"], keyOf: (row) => row.family_slug });
-  const newest = useNewest();
+  const list = usePages(`/api/workflows?include=recent&pagination.page_size=${PAGE_SIZE}`, { topics: ["workflows", "runs", "config"], keyOf: (row) => row.family_slug });
   if (param("new")) return html`<${NewWorkflow} />`;
   const columns = [
     { key: "workflow", title: "Workflow", lead: true, cell: (row) => html`<div class="two"><a class="main-link" href=${to.workflow(row.family_slug)}>${row.title || row.family_slug}</a>${row.title && row.title !== row.family_slug && html`<code class="quiet tiny">${row.family_slug}</code>`}</div>` },
     { key: "standing", title: "Stands at", cell: (row) => html`<${Standing} workflow=${row} />` },
-    { key: "bars", title: "Last runs", cell: (row) => html`<${Spark} runs=${(newest.get(row.family_slug) ?? []).slice(0, BARS)} label=${row.family_slug} />` },
-    { key: "last", title: "Last run", cell: (row) => html`<${LastRun} run=${newest.get(row.family_slug)?.[0]} />` },
+    { key: "bars", title: "Last runs", cell: (row) => html`<${Spark} runs=${row.recent ?? []} label=${row.family_slug} />` },
+    { key: "last", title: "Last run", cell: (row) => html`<${LastRun} run=${row.recent?.[0]} />` },
     { key: "changed", title: "Changed", cell: (row) => html`<${Time} at=${row.updated_at} />` },
     { key: "do", title: html`<span class="unseen">Actions</span>`, className: "of-actions", cell: (row) => row.current_version && html`<a class="button ghost tiny icon" href=${to.workflow(row.family_slug, "start")} aria-label=${`Start ${row.family_slug}`} title="Start a run"><${Icon} of="play" /></a>` },
   ];

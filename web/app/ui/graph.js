@@ -1,7 +1,7 @@
 // A graph of steps, drawn where the daemon laid it out: it can be moved, zoomed and walked with keys; a table says the same.
 // What happens in a run changes classes and words, never a place.
 import { effect, html, signal, useEffect, useRef, useState } from "../lib/dom.js";
-import { branchWords, curve, edgeKind, firstView, fit, held, labelAt, roomFor, shown, stepBy, typeWord, zoomed } from "../lib/graph.js";
+import { branchWords, curve, edgeKind, firstView, fit, held, labelAt, roomFor, seesEdge, seesNode, shown, stepBy, typeWord, windowKey, windowOf, zoomed } from "../lib/graph.js";
 import { GraphTwin } from "./graphtwin.js";
 import { Icon } from "./icons.js";
 import { familyOf, iconOf, wordOf } from "./state.js";
@@ -16,14 +16,14 @@ const TYPE_ICONS = { DATAFLOW: "api", SWITCH: "fork", WAIT: "clock", SCATTER: "g
 export const typeIcon = (type) => TYPE_ICONS[type.replace(/^STEP_TYPE_/, "")] ?? "dots";
 
 /** Only what it shows is given, so that a node is drawn anew only when that changes. @param {any} props */
-function Node({ of, title, type, x, y, width, height, state, words, total, good, bad, busy, folded, isBox, isPicked, isStop, onPick }) {
+function Node({ of, title, type, x, y, width, height, state, words, total, good, bad, busy, folded, isBox, isBare, isPicked, isStop, onPick }) {
   const family = state ? familyOf(state) : "none";
   const sub = [typeWord(type), words || (state && wordOf(state)), folded > 0 && `${folded} steps`].filter(Boolean).join(" · ");
   const part = (count) => ({ width: `${(100 * count) / Math.max(total, 1)}%` });
-  return html`<button type="button" class=${`g-node of-${family} ${isBox ? "g-box" : ""} ${isPicked ? "picked" : ""}`} data-ref=${of} tabindex=${isStop ? 0 : -1} aria-pressed=${isPicked ? "true" : "false"}
+  return html`<button type="button" class=${`g-node of-${family} ${isBox ? "g-box" : ""} ${isBare ? "g-bare" : ""} ${isPicked ? "picked" : ""}`} data-ref=${of} tabindex=${isStop ? 0 : -1} aria-pressed=${isPicked ? "true" : "false"}
     title=${title} style=${{ left: `${x}px`, top: `${y}px`, width: `${width}px`, height: `${height}px` }} onClick=${() => onPick(of)}>
-    <span class="g-face"><span class=${`g-icon of-${family}`}><${Icon} of=${state ? iconOf(state) : typeIcon(type)} /></span>
-      <span class="g-text"><span class="g-title">${title}</span><span class="unseen">, </span><span class="g-sub">${sub}${words && state && html`<span class="unseen">, ${wordOf(state)}</span>`}</span></span></span>
+    ${isBare ? html`<span class="unseen">, ${sub}</span>` : html`<span class="g-face"><span class=${`g-icon of-${family}`}><${Icon} of=${state ? iconOf(state) : typeIcon(type)} /></span>
+      <span class="g-text"><span class="g-title">${title}</span><span class="unseen">, </span><span class="g-sub">${sub}${words && state && html`<span class="unseen">, ${wordOf(state)}</span>`}</span></span></span>`}
     ${total > 0 && html`<span class="g-bar"><i class="of-good" style=${part(good)}></i><i class="of-bad" style=${part(bad)}></i><i class="of-busy" style=${part(busy)}></i></span>`}
   </button>`;
 }
@@ -86,6 +86,16 @@ function useView(latest) {
   return act;
 }
 
+/** The part of a large graph that is drawn. @param {any} view @param {{width: number, height: number}} size @param {{current: any}} latest */
+function useWindow(view, size, latest) {
+  const [key, setKey] = useState("");
+  const now = useRef(size);
+  now.current = size;
+  useEffect(() => effect(() => setKey(windowKey(latest.current.graph, view.value, now.current))), [size.width, size.height, latest.current.graph.nodes.length]);
+  // Before its size is known nothing of a large one is drawn.
+  return key || (size.width === 0 ? windowKey(latest.current.graph, { x: 0, y: 0, zoom: 1 }, size) : "");
+}
+
 /** Moving by pointer; a press that did not move stays a click. */
 function useDrag({ view, box, set }) {
   const from = useRef(/** @type {any} */ (undefined));
@@ -124,6 +134,7 @@ export function Graph({ graph, label, picked, onPick }) {
   latest.current = { graph, picked };
   const look = useView(latest);
   const { view, size, set, by } = look;
+  const part = windowOf(useWindow(view, size, latest));
   const [stop, setStop] = useState(/** @type {string | undefined} */ (undefined));
   const pick = useRef(onPick);
   pick.current = onPick;
@@ -144,6 +155,15 @@ export function Graph({ graph, label, picked, onPick }) {
     setStop(ref);
     if (event.target.matches(":focus-visible")) set(shown(view.peek(), { ...node, height: Math.min(node.height, 64) }, size, graph), false);
   };
+  const boxOf = (ref) => /** @type {HTMLElement | null | undefined} */ (look.box.current?.querySelector(`[data-ref="${CSS.escape(ref)}"]`));
+  const focusOn = (ref) => {
+    const known = boxOf(ref);
+    if (known) return known.focus({ preventScroll: true });
+    // It lies outside of what is drawn: it is drawn first.
+    const node = graph.nodes.find((each) => each.ref === ref);
+    if (node) set(shown(view.peek(), node, size, graph));
+    return requestAnimationFrame(() => requestAnimationFrame(() => boxOf(ref)?.focus({ preventScroll: true })));
+  };
   const onKeyDown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const ref = event.target.dataset?.ref;
@@ -151,7 +171,7 @@ export function Graph({ graph, label, picked, onPick }) {
     const zoom = { "+": ZOOM_STEP, "=": ZOOM_STEP, "-": 1 / ZOOM_STEP }[event.key];
     if (pan && ref && !event.shiftKey) {
       const next = stepBy(graph, ref, event.key);
-      if (next) /** @type {HTMLElement | null | undefined} */ (look.box.current?.querySelector(`[data-ref="${CSS.escape(next)}"]`))?.focus({ preventScroll: true });
+      if (next) focusOn(next);
     } else if (pan) {
       const now = view.peek();
       set({ ...now, x: now.x + pan[0] * PAN_STEP, y: now.y + pan[1] * PAN_STEP });
@@ -169,13 +189,13 @@ export function Graph({ graph, label, picked, onPick }) {
     <div class=${`g-view ${fits ? "g-low" : ""}`} ref=${look.box} role="group" tabindex="0" aria-label=${`${label}. Arrow keys move the picture, or from step to step; plus, minus and 0 zoom.`} style=${{ height: `min(${height}px, 68vh)` }}
       onKeyDown=${onKeyDown} onFocusIn=${onFocus} ...${drag}>
       <div class="g-world" ref=${look.world} style=${{ width: `${graph.width}px`, height: `${graph.height}px` }}>
-        ${graph.nodes.filter((node) => boxes.has(node.ref)).map(nodeOf)}
-        <svg class="g-edges" width=${graph.width} height=${graph.height} aria-hidden="true">${graph.edges.map((edge) => {
+        ${graph.nodes.filter((node) => boxes.has(node.ref) && seesNode(part, node)).map(nodeOf)}
+        <svg class="g-edges" width=${graph.width} height=${graph.height} aria-hidden="true">${graph.edges.filter((edge) => seesEdge(part, edge.points)).map((edge) => {
           const [x, y] = edge.points[edge.points.length - 1];
           const word = labelAt(edge.points);
           return html`<${Edge} key=${`${edge.source_ref} ${edge.target_ref} ${edge.type}`} path=${curve(edge.points)} tipX=${x} tipY=${y} type=${edge.type} taken=${edge.taken} isLit=${edge.source_ref === picked || edge.target_ref === picked} wordX=${word.x} wordY=${word.y} />`;
         })}</svg>
-        ${graph.nodes.filter((node) => !boxes.has(node.ref)).map(nodeOf)}
+        ${graph.nodes.filter((node) => !boxes.has(node.ref) && (node.ref === first || seesNode(part, node))).map(nodeOf)}
       </div>
     </div>
     <div class="g-below"><${Legend} graph=${graph} /><${Tools} view=${view} by=${by} whole=${look.whole} /><${GraphTwin} graph=${graph} onPick=${onNode} /></div>
@@ -185,7 +205,7 @@ export function Graph({ graph, label, picked, onPick }) {
     const { branches } = node;
     return html`<${Node} key=${node.ref} of=${node.ref} title=${node.title || node.ref} type=${node.type} x=${node.x} y=${node.y} width=${node.width} height=${node.height} state=${node.state ?? ""}
       words=${branchWords(branches)} total=${branches?.total ?? 0} good=${branches?.succeeded ?? 0} bad=${branches?.failed ?? 0} busy=${branches?.running ?? 0} folded=${node.folded ?? 0}
-      isBox=${boxes.has(node.ref)} isPicked=${node.ref === picked} isStop=${node.ref === first} onPick=${onNode} />`;
+      isBox=${boxes.has(node.ref)} isBare=${part?.isBare ?? false} isPicked=${node.ref === picked} isStop=${node.ref === first} onPick=${onNode} />`;
   }
 }
 
