@@ -4,26 +4,24 @@
 //! A worker that waits gets its task in the commit that makes it ready; what a worker says of many tasks, and what it asks
 //! for with it, is one commit.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::changes::complete::{self, Holder};
+use super::changes::complete::Holder;
 use super::changes::graph::EndedClaim;
-use super::changes::tasks::{self, ClaimedTask, Heard, Standing, TaskPass, Token};
-use super::coordinator;
+use super::changes::tasks::{self, ClaimedTask, Heard, Standing, Token};
 use super::core::Engine;
-use super::mailbox::Letter;
-use crate::domain::slots::entry::reason;
+use super::mailbox::{Ask, Letter};
+use super::moving;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::store::graph_rows::TaskClaim;
-use crate::store::{Abort, ChangeError, ReadTx, StoreError, Tx, graphs};
+use crate::store::{ChangeError, ReadTx, StoreError, graphs};
 use crate::words::ids::RunId;
 use crate::words::limits;
 use crate::words::payload::JsonText;
@@ -43,15 +41,11 @@ pub struct Poll {
 }
 
 impl Poll {
-    fn pass(&self, engine: &Engine) -> TaskPass {
-        TaskPass {
-            node: engine.node.clone(),
-            place: engine.place.clone(),
+    fn ask(&self) -> Ask {
+        Ask {
             queue: self.queue.clone(),
             worker: Some(self.worker.clone()),
             max: self.max,
-            shelf: engine.graphs.clone(),
-            turns: engine.turns.clone(),
         }
     }
 }
@@ -108,156 +102,6 @@ pub enum Said {
     Unclear,
 }
 
-/// One worker that waits.
-#[derive(Debug)]
-struct Waiter {
-    number: u64,
-    poll: Poll,
-    reply: oneshot::Sender<Vec<ClaimedTask>>,
-}
-
-/// Workers that wait for a task at this daemon, and what their tokens are signed with. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct WaitingWorkers {
-    inner: Arc<Mutex<(u64, Vec<Waiter>)>>,
-    /// Read once: it never changes.
-    key: Arc<OnceLock<[u64; 2]>>,
-}
-
-impl WaitingWorkers {
-    /// What tokens are signed with, if a task was ever claimed.
-    fn key(&self, tx: &mut ReadTx) -> Result<Option<[u64; 2]>, StoreError> {
-        if let Some(key) = self.key.get() {
-            return Ok(Some(*key));
-        }
-        let key = tasks::known_key(tx)?;
-        Ok(key.map(|key| *self.key.get_or_init(|| key)))
-    }
-
-    /// True when nobody waits.
-    pub fn is_empty(&self) -> bool {
-        self.inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .1
-            .is_empty()
-    }
-
-    fn add(&self, poll: &Poll) -> (u64, oneshot::Receiver<Vec<ClaimedTask>>) {
-        let (reply, told) = oneshot::channel();
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.0 += 1;
-        let number = inner.0;
-        inner.1.push(Waiter {
-            number,
-            poll: poll.clone(),
-            reply,
-        });
-        (number, told)
-    }
-
-    /// True if it still waited; otherwise somebody is about to answer it.
-    fn withdraw(&self, number: u64) -> bool {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = inner.1.len();
-        inner.1.retain(|waiter| waiter.number != number);
-        inner.1.len() < before
-    }
-
-    /// The worker that has waited longest for each of these queues.
-    fn take(&self, queues: &BTreeSet<String>) -> Vec<Waiter> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken = Vec::new();
-        for queue in queues {
-            inner.1.retain(|waiter| !waiter.reply.is_closed());
-            let found = inner.1.iter().position(|waiter| waiter.poll.queue == *queue);
-            taken.extend(found.map(|place| inner.1.remove(place)));
-        }
-        taken
-    }
-
-    fn put_back(&self, waiters: impl Iterator<Item = Waiter>) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.1.extend(waiters);
-        inner.1.sort_by_key(|waiter| waiter.number);
-    }
-}
-
-/// Workers that wait, and the change that makes their tasks ready.
-#[derive(Debug)]
-pub struct Meeting {
-    waiters: Vec<Waiter>,
-    passes: Arc<Vec<TaskPass>>,
-}
-
-impl Meeting {
-    /// With the workers that wait for these queues.
-    pub fn of(engine: &Engine, queues: &BTreeSet<String>) -> Meeting {
-        let waiters = engine.waiting_workers.take(queues);
-        let passes = waiters.iter().map(|waiter| waiter.poll.pass(engine)).collect();
-        Meeting {
-            waiters,
-            passes: Arc::new(passes),
-        }
-    }
-
-    /// What they ask for, for the change.
-    pub fn passes(&self) -> Arc<Vec<TaskPass>> {
-        Arc::clone(&self.passes)
-    }
-
-    /// The change is written: each gets its tasks. Who got none waits on; who has gone meanwhile gives them back.
-    pub fn hand_over(self, engine: &Engine, met: Met) {
-        let mut left = Vec::new();
-        for (waiter, tasks) in self.waiters.into_iter().zip(met.claimed) {
-            if tasks.is_empty() {
-                left.push(waiter);
-            } else if let Err(tasks) = waiter.reply.send(tasks) {
-                tokio::spawn(give_back(engine.clone(), tasks));
-            }
-        }
-        engine.waiting_workers.put_back(left.into_iter());
-        // Whoever looked at a queue while the change was under way may have seen it empty.
-        if met.left {
-            engine.mailboxes.tasks.notify_waiters();
-        }
-    }
-}
-
-/// What was claimed for those who wait.
-#[derive(Debug)]
-pub struct Met {
-    claimed: Vec<Vec<ClaimedTask>>,
-    /// There is more than they took.
-    left: bool,
-}
-
-/// Claims for those who wait, inside the change that makes tasks ready in `queues`.
-pub fn meet(tx: &mut Tx<'_>, passes: &[TaskPass], queues: &BTreeSet<String>) -> Result<Met, Abort> {
-    let claimed = passes.iter().map(|pass| tasks::claim(tx, pass));
-    let claimed = claimed.collect::<Result<Vec<_>, _>>()?;
-    let mut left = false;
-    for queue in queues {
-        left = left || tasks::is_waiting(tx, queue)?;
-    }
-    Ok(Met { claimed, left })
-}
-
-/// Nobody took them: they go back where they stood.
-async fn give_back(engine: Engine, tasks: Vec<ClaimedTask>) {
-    let holders: Vec<Holder> = tasks.iter().map(ClaimedTask::holder).collect();
-    let changed = engine.store.change("tasks back", move |tx| {
-        for holder in &holders {
-            complete::put_back(tx, holder, reason::LAUNCH_INTERRUPTED, false, None)?;
-        }
-        Ok(())
-    });
-    if let Err(error) = changed.await {
-        tracing::debug!(cause = %error, "tasks that nobody took are put back when their time is over");
-    }
-    engine.mailboxes.tasks.notify_waiters();
-}
-
 /// Tasks that nobody has taken over yet; dropped with some in it, they are put back.
 struct Unclaimed {
     engine: Engine,
@@ -268,7 +112,7 @@ impl Drop for Unclaimed {
     fn drop(&mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         if !tasks.is_empty() {
-            tokio::spawn(give_back(self.engine.clone(), tasks));
+            tokio::spawn(moving::give_back(self.engine.clone(), tasks));
         }
     }
 }
@@ -282,7 +126,7 @@ pub async fn poll(engine: &Engine, poll: &Poll) -> Result<Vec<Offer>, BridgeErro
         let queue = poll.queue.clone();
         let waits = engine.read(move |tx| tasks::is_waiting(tx, &queue)).await?;
         if waits && !engine.is_stopping() {
-            let pass = poll.pass(engine);
+            let pass = moving::pass_of(engine, &poll.ask());
             let claimed = engine
                 .store
                 .change("claim tasks", move |tx| tasks::claim(tx, &pass));
@@ -291,8 +135,7 @@ pub async fn poll(engine: &Engine, poll: &Poll) -> Result<Vec<Offer>, BridgeErro
                 return offers(engine, claimed).await;
             }
         }
-        let (number, told) = engine.waiting_workers.add(poll);
-        let seat = Seat { engine, number };
+        let (seat, told) = engine.waiting_workers.sit(poll.ask());
         let mut told = std::pin::pin!(told);
         let over = tokio::select! {
             biased;
@@ -308,28 +151,15 @@ pub async fn poll(engine: &Engine, poll: &Poll) -> Result<Vec<Offer>, BridgeErro
             () = engine.until_stopping() => true,
         };
         // Somebody has taken the seat: the answer is on its way.
-        if !engine.waiting_workers.withdraw(number)
+        if !seat.leave()
             && let Ok(claimed) = told.await
             && !claimed.is_empty()
         {
             return offers(engine, claimed).await;
         }
-        drop(seat);
         if over {
             return Ok(Vec::new());
         }
-    }
-}
-
-/// A worker that waits, until its request ends.
-struct Seat<'e> {
-    engine: &'e Engine,
-    number: u64,
-}
-
-impl Drop for Seat<'_> {
-    fn drop(&mut self) {
-        self.engine.waiting_workers.withdraw(self.number);
     }
 }
 
@@ -481,8 +311,10 @@ pub async fn say(
         waiting.push((said.len(), told));
         said.push(Said::Unclear);
     }
-    let pass = ask.filter(|_| !engine.is_stopping()).map(|ask| ask.pass(engine));
-    let (claimed, asked) = coordinator::deliver(engine, letters, pass).await;
+    let pass = ask
+        .filter(|_| !engine.is_stopping())
+        .map(|ask| moving::pass_of(engine, &ask.ask()));
+    let (claimed, asked) = moving::deliver(engine, letters, pass).await;
     let mut offered = offers(engine, claimed).await?;
     for (place, told) in waiting {
         said[place] = match tokio::time::timeout(Duration::from_millis(limits::OPERATION_MS), told).await {

@@ -1,27 +1,20 @@
-//! The coordinator: the only writer of what a run of a graph is. It takes everything that happened to a run at once, computes
-//! the tick on a thread that may block, and hands the writer one change.
+//! The coordinator: the only writer of what a run of a graph is. It takes everything that happened to all runs at once, and has
+//! it moved (`moving`) on threads that may block.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::bridge;
-use super::changes::claim::Passed;
-use super::changes::fold::{self, Desk, Posted};
-use super::changes::graph::{self, Applied, Moved, Ready};
-use super::changes::maintain::Rules;
-use super::changes::tasks::{self, ClaimedTask, TaskPass};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::core::Engine;
-use super::mailbox::{Ended, Letter};
-use super::runner::{self, Quick};
-use crate::domain::workflow::graph::key::{Key, ValueName};
-use crate::domain::workflow::graph::tick::{Fact, Taken};
+use super::moving::{self, Bundle, Stepped};
+use crate::domain::workflow::graph::tick::Fact;
 use crate::store::tables::{FACTS, TIMERS};
-use crate::store::{ReadTx, Rows, StoreError, graphs};
+use crate::store::{ReadTx, Rows, StoreError};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
-use crate::worker::command::Stop;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
@@ -29,6 +22,8 @@ const TENANT: TenantId = TenantId::DEFAULT;
 #[derive(Debug)]
 pub struct Coordinator {
     engine: Engine,
+    /// Groups of runs that may be under way.
+    seats: Arc<Semaphore>,
 }
 
 /// What the tables say is to be done.
@@ -42,7 +37,8 @@ struct Found {
 impl Coordinator {
     /// A loop over this engine.
     pub fn new(engine: Engine) -> Coordinator {
-        Coordinator { engine }
+        let seats = Arc::new(Semaphore::new(limits::TICK_GROUPS));
+        Coordinator { engine, seats }
     }
 
     /// Works until it is aborted: whoever stops the daemon does that when nothing runs and every mailbox is empty.
@@ -63,8 +59,13 @@ impl Coordinator {
                     }
                 }
             }
-            for run in self.engine.mailboxes.take_runs() {
-                tokio::spawn(work(self.engine.clone(), run));
+            // While as many groups as may be are under way, what happens to other runs waits, and is one group afterwards.
+            while let Ok(seat) = Arc::clone(&self.seats).try_acquire_owned() {
+                let runs = self.engine.mailboxes.take_runs(limits::TICK_GROUP_RUNS);
+                if runs.is_empty() {
+                    break;
+                }
+                tokio::spawn(work(self.engine.clone(), runs, seat));
             }
             let now = self.engine.now().wall;
             let ms = next.map_or(limits::PASS_PERIOD_MS, |at| at.since(now).max(1));
@@ -119,328 +120,39 @@ fn find(tx: &mut ReadTx, now: Millis) -> Result<Found, StoreError> {
     Ok(found)
 }
 
-/// Folds everything that was posted to a run, until nothing is left.
-async fn work(engine: Engine, run: RunId) {
-    let mut pause = Duration::from_millis(20);
-    loop {
-        let (letters, timers) = engine.mailboxes.take(run);
-        let bundle = Bundle { run, letters, timers };
-        let mut done = step(&engine, vec![bundle], None).await;
-        let Some(stepped) = done.stepped.pop() else { break };
-        match stepped {
-            Stepped::Done => break,
-            Stepped::Moved(letters) => engine.mailboxes.put_back(run, letters),
-            Stepped::Failed(letters, error) => {
-                tracing::warn!(run_id = %run, cause = %error, "this run could not be moved; it is tried again");
-                let urgent = !letters.is_empty();
-                engine.mailboxes.put_back(run, letters);
-                if !urgent {
-                    break;
-                }
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
+/// Folds everything that was posted to these runs, in one change.
+async fn work(engine: Engine, runs: Vec<RunId>, seat: OwnedSemaphorePermit) {
+    let bundle = |run: &RunId| {
+        let (letters, timers) = engine.mailboxes.take(*run);
+        Bundle {
+            run: *run,
+            letters,
+            timers,
         }
-    }
-    engine.mailboxes.done(run);
-}
-
-/// What was posted to one run.
-struct Bundle {
-    run: RunId,
-    letters: Vec<Letter>,
-    timers: Vec<Fact>,
-}
-
-/// What became of a bundle.
-enum Stepped {
-    /// It is written, and its letters are answered.
-    Done,
-    /// The run has moved meanwhile: these are to be folded again.
-    Moved(Vec<Letter>),
-    /// It could not be read or written.
-    Failed(Vec<Letter>, String),
-}
-
-/// What became of several bundles, in their order, and what was claimed in the same commit.
-struct Stepping {
-    stepped: Vec<Stepped>,
-    claimed: Vec<ClaimedTask>,
-    /// True when the claims were asked for in a commit that is written.
-    asked: bool,
-}
-
-/// Folds what a worker posts to several runs at once, and claims what it asks for, all in one commit. Runs that somebody
-/// works on at this moment get their letters in the usual way, a moment later. True when the claims were asked for.
-pub async fn deliver(
-    engine: &Engine,
-    letters: Vec<(RunId, Letter)>,
-    pass: Option<TaskPass>,
-) -> (Vec<ClaimedTask>, bool) {
-    let mut by_run: BTreeMap<RunId, Vec<Letter>> = BTreeMap::new();
-    for (run, letter) in letters {
-        by_run.entry(run).or_default().push(letter);
-    }
-    let mut bundles = Vec::new();
-    for (run, letters) in by_run {
-        if engine.mailboxes.begin(run) {
-            let (mut all, timers) = engine.mailboxes.take(run);
-            all.extend(letters);
-            bundles.push(Bundle {
-                run,
-                letters: all,
-                timers,
-            });
-        } else {
-            for letter in letters {
-                engine.mailboxes.post(run, letter);
-            }
-        }
-    }
-    if bundles.is_empty() && pass.is_none() {
-        return (Vec::new(), false);
-    }
-    let runs: Vec<RunId> = bundles.iter().map(|bundle| bundle.run).collect();
-    let done = step(engine, bundles, pass).await;
+    };
+    let bundles = runs.iter().map(bundle).collect();
+    let done = moving::step(&engine, bundles, None).await;
+    drop(seat);
     for (run, stepped) in runs.into_iter().zip(done.stepped) {
         match stepped {
             Stepped::Done => {}
             Stepped::Moved(letters) => engine.mailboxes.put_back(run, letters),
             Stepped::Failed(letters, error) => {
                 tracing::warn!(run_id = %run, cause = %error, "this run could not be moved; it is tried again");
+                let is_urgent = !letters.is_empty();
                 engine.mailboxes.put_back(run, letters);
+                if is_urgent {
+                    tokio::spawn(rest(engine.clone(), run));
+                    continue;
+                }
             }
         }
         engine.mailboxes.done(run);
     }
-    (done.claimed, done.asked)
 }
 
-/// A run's tick that is computed, with the answers to its letters.
-struct Folded {
-    place: usize,
-    moved: Moved,
-    answers: Vec<Taken>,
-}
-
-/// One tick for each bundle, all of them in one change.
-async fn step(engine: &Engine, bundles: Vec<Bundle>, pass: Option<TaskPass>) -> Stepping {
-    let (found, bundles) = fold_all(engine, bundles).await;
-    let mut results: Vec<Option<Result<bool, String>>> = Vec::with_capacity(bundles.len());
-    let mut folded = Vec::new();
-    for (place, (found, bundle)) in found.into_iter().zip(&bundles).enumerate() {
-        match found {
-            Err(error) => results.push(Some(Err(error))),
-            Ok(None) => results.push(None),
-            Ok(Some((moved, stored))) => {
-                results.push(Some(Ok(false)));
-                folded.push(answered(place, moved, stored, &bundle.letters));
-            }
-        }
-    }
-    let (places, answers): (Vec<usize>, Vec<Vec<Taken>>) = folded
-        .iter()
-        .map(|each| (each.place, each.answers.clone()))
-        .unzip();
-    let all: Vec<Moved> = folded.into_iter().map(|each| each.moved).collect();
-    let (mut claimed, mut asked) = (Vec::new(), false);
-    if !all.is_empty() || pass.is_some() {
-        match write(engine, all, pass).await {
-            Ok((written, tasks)) => {
-                (claimed, asked) = (tasks, true);
-                for (place, written) in places.iter().zip(written) {
-                    results[*place] = Some(Ok(written));
-                }
-            }
-            Err(error) => {
-                for place in &places {
-                    results[*place] = Some(Err(error.clone()));
-                }
-            }
-        }
-    }
-    let mut answers: BTreeMap<usize, Vec<Taken>> = places.into_iter().zip(answers).collect();
-    let each = bundles.into_iter().zip(results).enumerate();
-    let stepped = each.map(|(place, (bundle, result))| match result {
-        Some(Ok(false)) => Stepped::Moved(bundle.letters),
-        Some(Err(error)) => Stepped::Failed(bundle.letters, error),
-        Some(Ok(true)) => tell(bundle.letters, answers.remove(&place).unwrap_or_default()),
-        // There is no such run.
-        None => {
-            let stale = vec![Taken::Stale; bundle.letters.len()];
-            tell(bundle.letters, stale)
-        }
-    });
-    Stepping {
-        stepped: stepped.collect(),
-        claimed,
-        asked,
-    }
-}
-
-fn tell(letters: Vec<Letter>, answers: Vec<Taken>) -> Stepped {
-    for (letter, answer) in letters.into_iter().zip(answers) {
-        if let Some(reply) = letter.reply {
-            reply.send(answer).ok();
-        }
-    }
-    Stepped::Done
-}
-
-type OneFound = Result<Option<(Moved, usize)>, String>;
-
-/// Computes the ticks from one snapshot.
-async fn fold_all(engine: &Engine, bundles: Vec<Bundle>) -> (Vec<OneFound>, Vec<Bundle>) {
-    let posted: Vec<(RunId, Posted)> = bundles
-        .iter()
-        .map(|bundle| {
-            let letters = &bundle.letters;
-            let posted = Posted {
-                facts: letters.iter().map(|letter| letter.fact.clone()).collect(),
-                claims: letters.iter().filter_map(|letter| letter.claim.clone()).collect(),
-                timers: bundle.timers.clone(),
-            };
-            (bundle.run, posted)
-        })
-        .collect();
-    if posted.is_empty() {
-        return (Vec::new(), bundles);
-    }
-    let count = posted.len();
-    let for_read = engine.clone();
-    let blobs = engine.store.blobs();
-    let folded = engine
-        .read(move |tx| {
-            let desk = Desk {
-                shelf: &for_read.graphs,
-                blobs: &blobs,
-                now: for_read.now().wall,
-                rules: rules_of(&for_read),
-            };
-            let each = posted.iter();
-            let each = each
-                .map(|(run, posted)| fold::fold(tx, &desk, *run, posted).map_err(|error| error.to_string()));
-            Ok(each.collect::<Vec<_>>())
-        })
-        .await;
-    let found = folded.unwrap_or_else(|error| vec![Err(error.to_string()); count]);
-    (found, bundles)
-}
-
-/// Takes the answers to the letters out of a tick.
-fn answered(place: usize, mut moved: Moved, stored: usize, letters: &[Letter]) -> Folded {
-    let answers = moved.changes.answers.split_off(stored);
-    // A word that came too late must not end the claim of somebody else.
-    let mut taken = Vec::new();
-    for (letter, answer) in letters.iter().zip(&answers) {
-        if let (Some(claim), Taken::Yes) = (&letter.claim, answer) {
-            taken.push(claim.holder.clone());
-        }
-    }
-    moved.claims.retain(|claim| taken.contains(&claim.holder));
-    let answers = answers.into_iter().take(letters.len()).collect();
-    Folded {
-        place,
-        moved,
-        answers,
-    }
-}
-
-fn rules_of(engine: &Engine) -> Rules {
-    engine.rules()
-}
-
-/// True when something that waits for slots or for a process may go on: what has ended had them.
-fn frees(moved: &Moved) -> bool {
-    moved.claims.iter().any(|claim| {
-        let key = Key::of_name(&moved.graph, &claim.holder.step);
-        let doc = key.map(|key| &moved.graph.node(key.node).doc);
-        doc.is_none_or(|doc| doc.slots.is_some() || doc.kind.command().is_some())
-    })
-}
-
-/// The end of a run that somebody waits for.
-fn end_of(engine: &Engine, moved: &Moved) -> Option<Ended> {
-    let run = &moved.changes.run;
-    let awaited = run.state.is_terminal() && engine.mailboxes.ends.is_awaited(run.id);
-    let result = moved.values.iter().find(|(name, _)| *name == ValueName::Result);
-    awaited.then(|| Ended {
-        run: run.clone(),
-        result: result.map(|(_, payload)| payload.clone()),
-    })
-}
-
-/// Writes ticks, and claims in the same commit what they make possible; false for a run that has moved.
-async fn write(
-    engine: &Engine,
-    all: Vec<Moved>,
-    pass: Option<TaskPass>,
-) -> Result<(Vec<bool>, Vec<ClaimedTask>), String> {
-    let point = engine.store.faults().check("tick.before");
-    point.map_err(|error| error.to_string())?;
-    let mut ready = Ready::default();
-    for moved in &all {
-        ready.add(&moved.graph, &moved.changes, &moved.children);
-    }
-    let frees = all.iter().any(frees);
-    let ended: Vec<Option<Ended>> = all.iter().map(|moved| end_of(engine, moved)).collect();
-    let timed = all
-        .iter()
-        .any(|moved| graph::is_timed(&moved.changes, &moved.children));
-    let (mut shims, quick) = if ready.processes {
-        Quick::prepare(engine, ready.slot_pool.clone())
-    } else {
-        Quick::nothing(engine)
-    };
-    let meeting = bridge::Meeting::of(engine, &ready.queues);
-    let book = engine.book();
-    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
-    let changed = engine.store.change("tick", move |tx| {
-        let mut applied = Vec::with_capacity(all.len());
-        for moved in &all {
-            applied.push(graph::apply(tx, &book, moved)?);
-        }
-        let moves = applied.iter().any(|applied| *applied != Applied::Moved);
-        let passed = if moves {
-            quick.claim(tx)?
-        } else {
-            Passed::default()
-        };
-        let claimed = match &pass {
-            Some(pass) => tasks::claim(tx, pass)?,
-            None => Vec::new(),
-        };
-        let met = bridge::meet(tx, &waiting, &queues)?;
-        // A parent hears of an end, an entry has run out: somebody has to fold that.
-        let tells = tx.has_told(graphs::FACT);
-        Ok((applied, passed, claimed, met, tells))
-    });
-    let (outcomes, passed, claimed, met, tells) = changed.await.map_err(|error| error.to_string())?;
-    runner::act(engine, passed, &mut shims);
-    engine.warm.give_back(shims);
-    meeting.hand_over(engine, met);
-    let mut written = Vec::with_capacity(outcomes.len());
-    for (applied, ended) in outcomes.into_iter().zip(ended) {
-        let Applied::Done(fences) = applied else {
-            written.push(false);
-            continue;
-        };
-        written.push(true);
-        if let Some(ended) = ended {
-            engine.mailboxes.ends.ended(ended);
-        }
-        for fence in fences {
-            let stop = Stop::Requested("its run does not want it any more".to_owned());
-            engine.live.stop(fence, &stop);
-        }
-    }
-    if frees {
-        engine.wake.notify_one();
-    }
-    engine.rouse(&ready);
-    if timed || tells {
-        engine.mailboxes.look();
-    }
-    tracing::trace!(runs = written.len(), "moved");
-    Ok((written, claimed))
+/// A run that could not be moved is left alone for a moment.
+async fn rest(engine: Engine, run: RunId) {
+    tokio::time::sleep(Duration::from_millis(limits::TICK_AGAIN_MS)).await;
+    engine.mailboxes.done(run);
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::book::{Book, BookShelf};
-use super::bridge::WaitingWorkers;
 use super::changes::drift::Drift;
 use super::changes::graph::Ready;
 use super::changes::maintain::Rules;
@@ -16,7 +15,7 @@ use super::changes::tasks::Turns;
 use super::disk::DiskWatch;
 use super::graphs::GraphShelf;
 use super::live::LiveTable;
-use super::mailbox::Mailboxes;
+use super::mailbox::{Mailboxes, WaitingWorkers};
 use super::metrics::Metrics;
 use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;
@@ -181,13 +180,10 @@ impl Engine {
         }
     }
 
-    /// Wakes whoever executes what a commit has made ready; remote workers are met by the commit itself.
+    /// Wakes whoever executes what a commit has made ready; remote workers and requests are met by the commit itself.
     pub fn rouse(&self, ready: &Ready) {
-        if ready.processes {
+        if ready.processes > 0 {
             self.wake.notify_one();
-        }
-        if ready.requests {
-            self.mailboxes.requests.notify_waiters();
         }
     }
 

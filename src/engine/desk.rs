@@ -75,7 +75,7 @@ pub async fn start_job(
         rules: engine.rules(),
     };
     let demand = start.job.definition.job_demand();
-    let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()));
+    let (mut shims, quick) = Quick::prepare(engine, demand.map(|demand| demand.slot_pool.clone()), 1);
     let for_change = Arc::clone(&book);
     let changed = engine.store.change("start", move |tx| {
         let told = asked.once(tx, |tx| start::start(tx, &for_change, &start))?;

@@ -137,6 +137,7 @@ impl Dispatcher {
             rules,
             leave_to: self.leave_to(now),
             turns: self.engine.turns.clone(),
+            shelf: self.engine.graphs.clone(),
         };
         let changed = self
             .engine

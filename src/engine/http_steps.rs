@@ -8,13 +8,16 @@ use tokio::sync::{Semaphore, watch};
 
 use super::changes::complete;
 use super::changes::fold;
-use super::changes::graph::{EndedClaim, INTERNAL_QUEUE};
-use super::changes::tasks::{self, ClaimedTask, TaskPass};
+use super::changes::graph::EndedClaim;
+use super::changes::tasks::{self, ClaimedTask};
 use super::core::Engine;
 use super::live::LiveHandle;
+use super::mailbox::Ask;
+use super::moving;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
 use crate::domain::workflow::graph::request::{Wanted, request_of};
 use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::store::{ReadTx, StoreError, graphs};
@@ -52,11 +55,32 @@ impl HttpSteps {
                 Ok(_) => continue,
                 Err(error) => tracing::debug!(cause = %error, "requests of workflows wait for the store"),
             }
+            let free = self.seats.available_permits();
+            if free == 0 {
+                tokio::select! {
+                    () = self.a_seat() => {}
+                    () = self.engine.until_stopping() => {}
+                }
+                continue;
+            }
+            // What becomes ready meanwhile is claimed in the very change that makes it ready.
+            let (seat, told) = self.engine.waiting_workers.sit(ask(free));
+            let mut told = std::pin::pin!(told);
+            let mut claimed = None;
             tokio::select! {
+                biased;
+                // The change that was to fill the seat may have failed.
+                answered = &mut told => claimed = Some(answered.unwrap_or_default()),
                 () = &mut moved => {}
-                () = self.a_seat(), if self.seats.available_permits() == 0 => {}
                 () = tokio::time::sleep(period) => {}
                 () = self.engine.until_stopping() => {}
+            }
+            // Somebody has taken the seat: the answer is on its way.
+            if !seat.leave() && claimed.is_none() {
+                claimed = told.await.ok();
+            }
+            for task in claimed.unwrap_or_default() {
+                self.spawn(task);
             }
         }
     }
@@ -73,15 +97,7 @@ impl HttpSteps {
             return Ok(0);
         }
         let engine = &self.engine;
-        let pass = TaskPass {
-            node: engine.node.clone(),
-            place: engine.place.clone(),
-            queue: INTERNAL_QUEUE.to_owned(),
-            worker: None,
-            max: free,
-            shelf: engine.graphs.clone(),
-            turns: engine.turns.clone(),
-        };
+        let pass = moving::pass_of(engine, &ask(free));
         let claimed = engine
             .store
             .change("claim requests", move |tx| tasks::claim(tx, &pass));
@@ -120,6 +136,14 @@ impl HttpSteps {
             engine.live.remove(fence);
             drop(seat);
         });
+    }
+}
+
+fn ask(max: usize) -> Ask {
+    Ask {
+        queue: INTERNAL_QUEUE.to_owned(),
+        worker: None,
+        max,
     }
 }
 
@@ -176,7 +200,7 @@ impl Errand {
                 Ok(output) => AttemptEnd::Succeeded(Some(Arc::new(output))),
                 Err(error) => AttemptEnd::Failed(StepError::new("http.broken", error.to_string())),
             },
-            Err(failure) if wanted.is_sensor && failure.code.starts_with("http.status_") => {
+            Err(failure) if wanted.is_sensor && is_no_answer(&failure, wanted.is_limited) => {
                 AttemptEnd::NotMet
             }
             Err(failure) => AttemptEnd::Failed(error_of(failure, wanted.is_limited)),
@@ -246,6 +270,13 @@ fn prepare(tx: &mut ReadTx, engine: &Engine, task: &ClaimedTask) -> Result<Prepa
     let mut view = fold::stored(tx, &blobs, run.id);
     let wanted = request_of(&graph, run, step, engine.now().wall, &mut view)?;
     Ok(wanted.map(|wanted| (wanted, once)))
+}
+
+/// True for what means "not yet" to a sensor: another status, or an address that does not answer now. What would be the same
+/// for ever fails it, and so does its own time limit.
+fn is_no_answer(failure: &HttpFailure, is_limited: bool) -> bool {
+    let is_own_limit = is_limited && failure.code == http::code::TIMEOUT;
+    failure.code.starts_with("http.status_") || failure.retryable && !is_own_limit
 }
 
 fn error_of(failure: HttpFailure, is_limited: bool) -> StepError {

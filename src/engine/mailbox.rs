@@ -1,14 +1,17 @@
-//! The mailboxes of runs: what happened to a run is posted here and folded into it by the coordinator, all at once.
+//! The mailboxes of runs: what happened to a run is posted here and folded into it by the coordinator, all at once. And the
+//! seats of those who wait for steps: the change that makes a step ready claims it for who has waited longest.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::changes::graph::EndedClaim;
+use super::changes::tasks::{self, ClaimedTask};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::tick::{Fact, Taken};
 use crate::domain::workflow::run::Run;
+use crate::store::{ReadTx, StoreError};
 use crate::words::ids::RunId;
 
 /// Something that happened to a run.
@@ -195,11 +198,11 @@ impl Mailboxes {
         }
     }
 
-    /// Runs that have something to fold and that nobody works on; they are worked on from now.
-    pub fn take_runs(&self) -> Vec<RunId> {
+    /// Runs that have something to fold and that nobody works on, so many at most; they are worked on from now.
+    pub fn take_runs(&self, most: usize) -> Vec<RunId> {
         let mut inner = self.lock();
         let wanted: BTreeSet<RunId> = inner.letters.keys().chain(inner.due.keys()).copied().collect();
-        let free: Vec<RunId> = wanted.difference(&inner.busy).copied().collect();
+        let free: Vec<RunId> = wanted.difference(&inner.busy).copied().take(most).collect();
         inner.busy.extend(free.iter().copied());
         free
     }
@@ -243,5 +246,113 @@ impl Mailboxes {
     /// Resolves when something was posted since the last time.
     pub async fn arrived(&self) {
         self.arrived.notified().await;
+    }
+}
+
+/// What somebody who executes steps asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The queue.
+    pub queue: String,
+    /// What a remote worker calls itself; none for this program.
+    pub worker: Option<String>,
+    /// So many steps at most.
+    pub max: usize,
+}
+
+/// One who waits.
+#[derive(Debug)]
+pub struct Waiter {
+    number: u64,
+    /// For what.
+    pub ask: Ask,
+    /// Where it gets its claims.
+    pub reply: oneshot::Sender<Vec<ClaimedTask>>,
+}
+
+/// Those who wait for steps at this daemon, and what the tokens of remote ones are signed with. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct WaitingWorkers {
+    inner: Arc<Mutex<(u64, Vec<Waiter>)>>,
+    /// Read once: it never changes.
+    key: Arc<OnceLock<[u64; 2]>>,
+}
+
+impl WaitingWorkers {
+    /// What tokens are signed with, if a task was ever claimed.
+    pub fn key(&self, tx: &mut ReadTx) -> Result<Option<[u64; 2]>, StoreError> {
+        if let Some(key) = self.key.get() {
+            return Ok(Some(*key));
+        }
+        let key = tasks::known_key(tx)?;
+        Ok(key.map(|key| *self.key.get_or_init(|| key)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, Vec<Waiter>)> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True when nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.lock().1.is_empty()
+    }
+
+    /// Sits down, until the seat is dropped.
+    pub fn sit(&self, ask: Ask) -> (Seat, oneshot::Receiver<Vec<ClaimedTask>>) {
+        let (reply, told) = oneshot::channel();
+        let mut inner = self.lock();
+        inner.0 += 1;
+        let number = inner.0;
+        inner.1.push(Waiter { number, ask, reply });
+        let workers = self.clone();
+        (Seat { workers, number }, told)
+    }
+
+    /// Who has waited longest for each of these queues, for so many steps.
+    pub fn take(&self, queues: &BTreeMap<String, usize>) -> Vec<Waiter> {
+        let mut inner = self.lock();
+        inner.1.retain(|waiter| !waiter.reply.is_closed());
+        let mut taken = Vec::new();
+        for (queue, count) in queues {
+            let mut left = *count;
+            while left > 0
+                && let Some(place) = inner.1.iter().position(|waiter| waiter.ask.queue == *queue)
+            {
+                let waiter = inner.1.remove(place);
+                left = left.saturating_sub(waiter.ask.max.max(1));
+                taken.push(waiter);
+            }
+        }
+        taken
+    }
+
+    /// These wait on.
+    pub fn put_back(&self, waiters: Vec<Waiter>) {
+        let mut inner = self.lock();
+        inner.1.extend(waiters);
+        inner.1.sort_by_key(|waiter| waiter.number);
+    }
+}
+
+/// The seat of one who waits.
+#[derive(Debug)]
+pub struct Seat {
+    workers: WaitingWorkers,
+    number: u64,
+}
+
+impl Seat {
+    /// True if it was still waited; otherwise somebody is about to answer.
+    pub fn leave(&self) -> bool {
+        let mut inner = self.workers.lock();
+        let before = inner.1.len();
+        inner.1.retain(|waiter| waiter.number != self.number);
+        inner.1.len() < before
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

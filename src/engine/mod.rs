@@ -4,8 +4,8 @@
 //! runs), `warm` (processes that wait in advance), `disk` (is there room), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
 //! `blob_sweep` (large values that nobody has), `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
-//! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (ticks of
-//! runs). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
+//! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (what
+//! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store.
 
 pub mod backups;
@@ -32,6 +32,7 @@ pub mod leases;
 pub mod live;
 pub mod mailbox;
 pub mod metrics;
+pub mod moving;
 pub mod others;
 pub mod retention;
 #[cfg(test)]

@@ -40,9 +40,9 @@ pub struct Quick {
 }
 
 impl Quick {
-    /// With one process that waits already, if there is one. If the change fails, the processes must be dropped.
-    pub fn prepare(engine: &Engine, slot_pool: Option<SlotPoolName>) -> (Vec<Shim>, Quick) {
-        let count = usize::from(!engine.is_stopping());
+    /// With so many processes at most as wait already. If the change fails, the processes must be dropped.
+    pub fn prepare(engine: &Engine, slot_pool: Option<SlotPoolName>, most: usize) -> (Vec<Shim>, Quick) {
+        let count = if engine.is_stopping() { 0 } else { most };
         let shims = engine.warm.take_waiting(count);
         let rules = engine.rules();
         let pass = Pass {
@@ -51,6 +51,7 @@ impl Quick {
             rules,
             leave_to: engine.peers.working(),
             turns: engine.turns.clone(),
+            shelf: engine.graphs.clone(),
         };
         let book = engine.book();
         (
@@ -74,6 +75,7 @@ impl Quick {
             },
             leave_to: 0,
             turns: engine.turns.clone(),
+            shelf: engine.graphs.clone(),
         };
         let book = engine.book();
         (
@@ -434,7 +436,7 @@ impl Runner {
             .slots
             .as_ref()
             .map(|(entry, _)| entry.slot_pool.clone());
-        let (mut shims, quick) = Quick::prepare(engine, slot_pool);
+        let (mut shims, quick) = Quick::prepare(engine, slot_pool, 1);
         let change = Arc::clone(change);
         let written = engine.store.change("complete", move |tx| {
             let recorded = change(tx)?;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::book::Book;
-use super::bridge;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph::{self, Ready};
@@ -15,6 +14,7 @@ use super::changes::signal::{self, Signalled};
 use super::changes::try_again::{self, NotTried};
 use super::changes::workflows::{self, NoStart};
 use super::core::Engine;
+use super::moving;
 use super::runner::{self, Quick};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
@@ -176,14 +176,14 @@ where
         Err(refused) => return Ok(Told::Now(refused, None)),
     };
     let ready = Ready::of(&prepared.graph, &prepared.changes, &prepared.children);
-    let (mut shims, quick) = if ready.processes {
-        Quick::prepare(engine, None)
+    let (mut shims, quick) = if ready.processes > 0 {
+        Quick::prepare(engine, None, 1)
     } else {
         Quick::nothing(engine)
     };
     let timed = graph::is_timed(&prepared.changes, &prepared.children);
-    let meeting = bridge::Meeting::of(engine, &ready.queues);
-    let (waiting, queues) = (meeting.passes(), ready.queues.clone());
+    let meeting = moving::Meeting::of(engine, &ready.sought());
+    let (waiting, queues) = (meeting.passes(), ready.sought());
     let book = engine.book();
     let result = prepared
         .values
@@ -207,7 +207,7 @@ where
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
             Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_) => Passed::default(),
         };
-        let met = bridge::meet(tx, &waiting, &queues)?;
+        let met = moving::meet(tx, &waiting, &queues)?;
         Ok((told, passed, met, tx.has_told(graphs::FACT)))
     });
     let (told, passed, met, tells) = changed.await?;

@@ -277,6 +277,7 @@ impl Face {
             rules: Rules::plain(),
             leave_to: 0,
             turns: Turns::default(),
+            shelf: crate::engine::graphs::GraphShelf::default(),
         };
         let book = self.app.engine.book();
         self.change(move |tx| claim::pass(tx, &book, &pass)).await.claimed

@@ -9,7 +9,6 @@ use super::{head, waiting};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::run::StepPhase;
 use crate::engine::book::Book;
-use crate::engine::changes::graph::{INTERNAL_QUEUE, PROCESS_QUEUE};
 use crate::store::keys::{HighFirst, Key};
 use crate::store::tables::{ATTEMPTS, KEY_COUNTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS, TASKS};
 use crate::store::{Rows, StoreError, entries, key_limits};
@@ -165,9 +164,9 @@ fn of_ready_steps(rows: &mut impl Rows, book: &Book) -> Result<Vec<WaitGroup>, S
     Ok(views)
 }
 
-/// True for the queues of what this program executes itself.
+/// True for the queues of this program itself: no queue of a definition begins so.
 pub(super) fn is_own_queue(queue: &str) -> bool {
-    [INTERNAL_QUEUE, PROCESS_QUEUE].contains(&queue)
+    queue.starts_with('!')
 }
 
 /// Why a task waits.

@@ -41,7 +41,7 @@ fn header() -> GraphHeader {
             by: "me".to_owned(),
             reason: "why".to_owned(),
             since: Millis(1_000),
-            unfollowed: vec![step_ref("a#1")],
+            unfollowed: 3,
         }),
         deadline: Some(Millis(9_000)),
         parent: Some((RunId([3; 16]), step_ref("p"))),
@@ -132,6 +132,8 @@ fn steps(out: &mut Vec<Sample>) {
             line: Some(Line::Processes),
             home: Some(Line::Tasks(place.clone())),
             over: Some("why".to_owned()),
+            queue_ms: Some(700),
+            unfollowed: Some(2),
             ..GraphStep::reached(Millis(1_000))
         }),
     };

@@ -129,7 +129,7 @@ tables! {
     45 BLOCKED_HEADS "blocked_heads" (TenantId, SlotPoolName) => Number;
     /// Daemons whose lock was found free: nobody of that name lives. Only informs; the lock itself is the proof.
     46 GONE_NODES "gone_nodes" (NodeName) => Present;
-    /// Values of runs of graphs: `input`, `result`, `output STEP`, `error STEP`, `items STEP`, `taskin STEP`, `once STEP`.
+    /// Values of runs of graphs: `input`, `result`, `output STEP`, `error STEP`, `items STEP`, `itempage N STEP`, `taskin STEP`, `once STEP`.
     47 VALUES "values" (TenantId, RunId, String) => StoredValue;
     /// Index: steps, and runs (the empty step), that are looked at when nothing happens before.
     48 TIMERS "timers" (TenantId, Millis, RunId, String) => Present;

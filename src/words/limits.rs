@@ -95,8 +95,22 @@ pub const GRAPHS_KEPT_MAX: usize = 256;
 pub const RUNS_DUE_MAX: usize = 1_000;
 /// Runs above a run that a step of another has begun.
 pub const RUN_DEPTH_MAX: u8 = 8;
+/// Groups of runs that are moved at once by a daemon.
+pub const TICK_GROUPS: usize = 4;
+/// Runs of one group.
+pub const TICK_GROUP_RUNS: usize = 64;
+/// Rows of steps and values in the ticks of one change, unless one run alone has more.
+pub const TICK_ROWS_MAX: usize = 2_000;
+/// How long a run rests that could not be moved.
+pub const TICK_AGAIN_MS: u64 = 200;
 /// Branches of one scatter.
 pub const BRANCHES_MAX: usize = 100_000;
+/// Bytes of a page of items, where the items are small: it is kept in a row.
+pub const ITEM_PAGE_BYTES: usize = 12 << 10;
+/// Bytes of a page of items, where the items are large: it is kept in a file.
+pub const ITEM_BLOB_BYTES: usize = 1 << 20;
+/// Items on one page.
+pub const ITEMS_PER_PAGE_MAX: usize = 128;
 /// Branches of one scatter that are open at once, and thereby rows of one tick.
 pub const OPEN_BRANCHES_MAX: u32 = 1_000;
 /// Bytes of a node name: a file name and a socket name are made of it.

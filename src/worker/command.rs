@@ -13,15 +13,16 @@ use tokio_util::sync::CancellationToken;
 use super::environment;
 use super::log_file::LogWriter;
 use super::process::{
-    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, Usage, close_after,
-    own_exe, pump, records, watch_memory,
+    Exit, GroupEnd, OutputSink, PumpReport, Running, SavedLines, Shim, Stream, Tag, Usage, pump, records,
+    watch_memory,
 };
 use super::secrets::Secrets;
 use super::step_files::{self, StepFiles};
+use super::verify;
 use crate::domain::report::Tails;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{self, CODE_NOT_STARTED, CODE_TIMEOUT, CommandEnd, Outcome};
-use crate::domain::workflow::definition::{CommandLine, CommandStep, Verify};
+use crate::domain::workflow::definition::{CommandLine, CommandStep};
 use crate::os::user::Credentials;
 use crate::words::limits;
 use crate::words::payload::JsonText;
@@ -77,7 +78,7 @@ pub struct Ended {
 }
 
 /// The reading end of an execution's requests to end.
-pub type Stops = watch::Receiver<Option<Stop>>;
+pub(super) type Stops = watch::Receiver<Option<Stop>>;
 
 /// Runs `plan` in `shim` to its end.
 pub async fn execute(shim: Shim, mut plan: Plan, stops: Stops, sizes: watch::Sender<u64>) -> Ended {
@@ -146,7 +147,7 @@ async fn resolve_secrets(step: &CommandStep) -> Result<Arc<Secrets>, String> {
     resolved.map_err(|error| error.to_string())?.map(Arc::new)
 }
 
-async fn launch(
+pub(super) async fn launch(
     shim: Shim,
     plan: &Plan,
     script: &CommandLine,
@@ -195,14 +196,14 @@ async fn remove_files(plan: &Plan) {
 }
 
 /// The log with its followers.
-struct Log {
+pub(super) struct Log {
     writer: LogWriter,
     sizes: watch::Sender<u64>,
-    secrets: Arc<Secrets>,
+    pub(super) secrets: Arc<Secrets>,
 }
 
 impl Log {
-    async fn remark(&mut self, text: &str) {
+    pub(super) async fn remark(&mut self, text: &str) {
         self.writer.remark(&self.secrets.masked(text)).await;
         self.sizes.send_replace(self.writer.report().size);
     }
@@ -266,7 +267,7 @@ fn write_own(stream: Stream, bytes: &[u8]) {
 }
 
 /// What ended the wait for the command.
-enum Seen {
+pub(super) enum Seen {
     Exited(Exit),
     TimedOut,
     Stopped(Stop),
@@ -380,7 +381,7 @@ async fn with_output<A, B>(
     (first, second, report)
 }
 
-async fn wait(running: &Running, limit: Option<Duration>, stops: &mut Stops) -> Seen {
+pub(super) async fn wait(running: &Running, limit: Option<Duration>, stops: &mut Stops) -> Seen {
     let timeout = async {
         match limit {
             Some(limit) => tokio::time::sleep(limit).await,
@@ -409,7 +410,12 @@ async fn next_stop(stops: &mut Stops) -> Stop {
 }
 
 /// Ends the group; a lease that is lost meanwhile shortens the time until SIGKILL.
-async fn end_group(running: &mut Running, seen: &Seen, kill_timeout_ms: u64, stops: &mut Stops) -> GroupEnd {
+pub(super) async fn end_group(
+    running: &mut Running,
+    seen: &Seen,
+    kill_timeout_ms: u64,
+    stops: &mut Stops,
+) -> GroupEnd {
     let patience = match seen {
         Seen::Stopped(Stop::LeaseLost { kill_within_ms }) => kill_timeout_ms.min(*kill_within_ms),
         Seen::Exited(_) | Seen::TimedOut | Seen::Unknown(_) | Seen::Stopped(_) => kill_timeout_ms,
@@ -433,14 +439,14 @@ async fn end_group(running: &mut Running, seen: &Seen, kill_timeout_ms: u64, sto
         .await
 }
 
-fn stuck_of(end: GroupEnd) -> Vec<u32> {
+pub(super) fn stuck_of(end: GroupEnd) -> Vec<u32> {
     match end {
         GroupEnd::Gone => Vec::new(),
         GroupEnd::WillNotEnd { pids } => pids,
     }
 }
 
-fn seconds(ms: u64) -> String {
+pub(super) fn seconds(ms: u64) -> String {
     if ms.is_multiple_of(1_000) {
         (ms / 1_000).to_string()
     } else {
@@ -448,7 +454,7 @@ fn seconds(ms: u64) -> String {
     }
 }
 
-fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
+pub(super) fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
     Ended {
         outcome,
         exit_code,
@@ -461,7 +467,7 @@ fn ended_by(outcome: Outcome, exit_code: Option<i32>, reason: String) -> Ended {
     }
 }
 
-fn stopped(stop: &Stop) -> Ended {
+pub(super) fn stopped(stop: &Stop) -> Ended {
     match stop {
         Stop::Requested(sentence) => ended_by(Outcome::Cancelled, None, sentence.clone()),
         Stop::DaemonStopped => ended_by(Outcome::Lost, None, reason::DAEMON_STOPPED.to_owned()),
@@ -485,113 +491,8 @@ async fn judge(plan: &Plan, command: CommandEnd, stops: Stops, log: &mut Log) ->
     };
     match &plan.step.verify {
         None => success,
-        Some(verify) => verify_result(plan, verify, command.code, stops, log)
+        Some(verify) => verify::result(plan, verify, command.code, stops, log)
             .await
             .unwrap_or(success),
-    }
-}
-
-/// `None` when `verify` agrees.
-async fn verify_result(
-    plan: &Plan,
-    verify: &Verify,
-    code: i32,
-    mut stops: Stops,
-    log: &mut Log,
-) -> Option<Ended> {
-    let mut with_code = plan.clone();
-    with_code
-        .marks
-        .push(("DUCTOR_EXIT_CODE".to_owned(), code.to_string()));
-    let script = verify.command.clone();
-    let shim = match Shim::spawn(&own_exe()) {
-        Ok(shim) => shim,
-        Err(error) => {
-            return Some(verify_failed(
-                Some(code),
-                &format!("could not start: {error}"),
-                "",
-            ));
-        }
-    };
-    // It sees the same files as the command.
-    let launched = launch(shim, &with_code, &script, Arc::clone(&log.secrets), None).await;
-    let mut running = match launched {
-        Ok((running, _)) => running,
-        Err(sentence) => {
-            return Some(verify_failed(
-                Some(code),
-                &format!("could not start: {sentence}"),
-                "",
-            ));
-        }
-    };
-    let (seen, end, saved) = {
-        let mut sink = VerifySink {
-            saved: SavedLines::new(limits::VERIFY_LINES_MAX),
-        };
-        let Some(output) = running.take_output() else {
-            return Some(verify_failed(Some(code), "has no output", ""));
-        };
-        let close = CancellationToken::new();
-        let closer = close.clone();
-        let mut filter = log.secrets.filter();
-        let reading = tokio::spawn(async move {
-            pump(output, &mut filter, &mut sink, &closer).await;
-            sink.saved
-        });
-        let seen = wait(
-            &running,
-            Some(Duration::from_millis(verify.timeout_ms)),
-            &mut stops,
-        )
-        .await;
-        let end = end_group(&mut running, &seen, plan.step.kill_timeout_ms, &mut stops).await;
-        let saved = close_after(reading, &close, Duration::from_millis(limits::PIPE_LINGER_MS)).await;
-        (seen, end, saved)
-    };
-    let text = saved.map(|saved| verify_text(&saved)).unwrap_or_default();
-    for line in text.lines() {
-        log.remark(&format!("verify: {line}")).await;
-    }
-    let ended = match seen {
-        Seen::Exited(Exit { code: 0 }) => return None,
-        Seen::Exited(exit) => verify_failed(Some(code), &attempt::code_sentence(exit.code), &text),
-        Seen::TimedOut => {
-            let why = format!("timeout of {} s", seconds(verify.timeout_ms));
-            verify_failed(Some(CODE_TIMEOUT), &why, &text)
-        }
-        Seen::Stopped(request) => stopped(&request),
-        Seen::Unknown(cause) => verify_failed(Some(code), &cause, &text),
-    };
-    Some(Ended {
-        stuck: stuck_of(end),
-        ..ended
-    })
-}
-
-fn verify_text(saved: &SavedLines) -> String {
-    let mut text = saved.text(Stream::Stdout);
-    text.push_str(&saved.text(Stream::Stderr));
-    text
-}
-
-fn verify_failed(code: Option<i32>, why: &str, text: &str) -> Ended {
-    let text = text.trim_end();
-    let reason = if text.is_empty() {
-        format!("verify: {why}")
-    } else {
-        format!("verify: {why}: {text}")
-    };
-    ended_by(Outcome::Failed, code, reason)
-}
-
-struct VerifySink {
-    saved: SavedLines,
-}
-
-impl OutputSink for VerifySink {
-    async fn write(&mut self, tagged: &[u8]) {
-        self.saved.feed(tagged);
     }
 }

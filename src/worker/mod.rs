@@ -14,3 +14,4 @@ pub mod process;
 pub mod secrets;
 pub mod shim;
 pub mod step_files;
+mod verify;

@@ -13,6 +13,24 @@ fn place_with(text: &str) -> Place {
     place
 }
 
+/// A daemon whose pool `p` of one slot is full; the run that fills it, and what else the configuration says of the pool.
+fn with_full_pool(pool: &str, rest: &str) -> (Place, Daemon, String) {
+    let place = place_with(&format!(
+        "shutdown: {{drainTimeout: 0}}\ndefaults: {{killTimeout: 0}}\npools: {{p: {{slots: 1{pool}}}}}\n\
+         jobs:\n  - {{name: holder, pool: p, command: 'sleep 60'}}\ndags:\n{rest}"
+    ));
+    let daemon = Builder::at(&place).start();
+    let holder = run_id(&start(&daemon, "holder"));
+    wait_full(&daemon);
+    (place, daemon, holder)
+}
+
+fn wait_full(daemon: &Daemon) {
+    daemon.wait("the pool to be full", || {
+        (slots(daemon, "p")["used"] == 1).then_some(())
+    });
+}
+
 /// The states of a run's steps.
 fn steps(shown: &Value) -> BTreeMap<String, String> {
     let steps = shown["steps"].as_array().cloned().unwrap_or_default();
@@ -179,20 +197,15 @@ fn a_sensor_that_is_never_met_fails() {
 /// Test 27.
 #[test]
 fn approval_takes_no_slots() {
-    let place = place_with(concat!(
-        "shutdown: {drainTimeout: 0}\npools: {p: {slots: 1}}\ndefaults: {pool: p, killTimeout: 0}\njobs:\n  - {name: holder, command: 'sleep 60'}\n",
-        "dags:\n  - name: d\n    tasks:\n",
+    let dag = concat!(
+        "  - name: d\n    tasks:\n",
         "      - {id: ok, type: approval}\n",
         "      - {id: maybe, type: approval, onReject: skip}\n",
         "      - {id: no, type: approval}\n",
-        "      - {id: after, pool: , command: 'true', dependsOn: [ok]}\n",
-        "      - {id: skipped, pool: , command: 'true', dependsOn: [maybe]}\n",
-    ));
-    let daemon = Builder::at(&place).start();
-    let holder = run_id(&start(&daemon, "holder"));
-    daemon.wait("the pool to be full", || {
-        (slots(&daemon, "p")["used"] == 1).then_some(())
-    });
+        "      - {id: after, command: 'true', dependsOn: [ok]}\n",
+        "      - {id: skipped, command: 'true', dependsOn: [maybe]}\n",
+    );
+    let (_place, daemon, holder) = with_full_pool("", dag);
     let id = run_id(&start(&daemon, "d"));
     for step in ["ok", "maybe", "no"] {
         wait_for(&daemon, &id, step, "waiting");
@@ -215,19 +228,13 @@ fn approval_takes_no_slots() {
 /// Test 71.
 #[test]
 fn task_expiry_is_task_failure() {
-    let place = place_with(concat!(
-        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
-        "dags:\n  - name: d\n    tasks:\n",
+    let dags = concat!(
+        "  - name: d\n    tasks:\n",
         "      - {id: t, command: 'true', pool: p, queueTimeout: 0.3, retries: 1}\n",
         "      - {id: after, command: 'true', dependsOn: [t], triggerRule: all_done}\n",
         "  - name: cancelled\n    tasks: [{id: t, command: 'true', pool: p}]\n",
-    ));
-    let daemon = Builder::at(&place).start();
-    start(&daemon, "holder");
-    daemon.wait("the pool to be full", || {
-        (slots(&daemon, "p")["used"] == 1).then_some(())
-    });
+    );
+    let (_place, daemon, _) = with_full_pool(", maxQueued: 1", dags);
     let shown = ended(&daemon, &run_id(&start(&daemon, "d")));
     assert_eq!(shown["state"], "failed", "{shown}");
     assert!(
@@ -261,16 +268,8 @@ fn task_expiry_is_task_failure() {
 /// Test 72.
 #[test]
 fn ended_run_retires_entries() {
-    let place = place_with(concat!(
-        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
-        "dags:\n  - name: d\n    tasks: [{id: t, command: 'true', pool: p}]\n",
-    ));
-    let daemon = Builder::at(&place).start();
-    start(&daemon, "holder");
-    daemon.wait("the pool to be full", || {
-        (slots(&daemon, "p")["used"] == 1).then_some(())
-    });
+    let dags = "  - name: d\n    tasks: [{id: t, command: 'true', pool: p}]\n";
+    let (_place, daemon, _) = with_full_pool(", maxQueued: 1", dags);
     for _ in 0..2 {
         // The second one finds the place of the first one free.
         let id = run_id(&start(&daemon, "d"));
@@ -312,19 +311,40 @@ fn full_pool_does_not_fail_dag() {
     }
 }
 
+/// The same over two daemons on one directory: what did not fit in is let in by whoever finds room, and both work.
+#[test]
+fn a_full_pool_over_two_daemons_fails_no_task() {
+    let tasks: Vec<String> = (0..40)
+        .map(|number| {
+            format!("      - {{id: t{number}, command: 'echo t >> FOLDER/marks; sleep 0.02', pool: p}}\n")
+        })
+        .collect();
+    let place = place_with(&format!(
+        "pools: {{p: {{slots: 4, maxQueued: 5}}}}\ndags:\n  - name: d\n    tasks:\n{}",
+        tasks.concat()
+    ));
+    let first = Builder::at(&place).node("first").leave_store_unchecked().start();
+    let second = Builder::at(&place).node("second").start();
+    let id = run_id(&start(&first, "d"));
+    let shown = ended(&second, &id);
+    assert_eq!(shown["state"], "succeeded", "{}", shown["reason"]);
+    assert_eq!(lines(&place, "marks").len(), 40);
+    let mut nodes = BTreeMap::new();
+    for step in shown["steps"].as_array().unwrap() {
+        let attempts = step["attempts"].as_array().unwrap();
+        assert_eq!((attempts.len(), &attempts[0]["number"]), (1, &json!(1)), "{step}");
+        *nodes.entry(attempts[0]["node"].to_string()).or_insert(0) += 1;
+    }
+    println!("{nodes:?}");
+    drop(first);
+    assert_eq!(slots(&second, "p")["queued"], 0);
+}
+
 /// A task that its slot pool does not let in waits as long as the queue's deadline says, and says why.
 #[test]
 fn a_refused_task_fails_with_the_last_refusal_after_its_queue_timeout() {
-    let place = place_with(concat!(
-        "shutdown: {drainTimeout: 0}\ndefaults: {killTimeout: 0}\npools: {p: {slots: 1, maxQueued: 1}}\n",
-        "jobs:\n  - {name: holder, pool: p, command: 'sleep 60'}\n",
-        "dags:\n  - name: d\n    tasks: [{id: t, command: 'true', pool: p, queueTimeout: 1.5}]\n",
-    ));
-    let daemon = Builder::at(&place).start();
-    start(&daemon, "holder");
-    daemon.wait("the pool to be full", || {
-        (slots(&daemon, "p")["used"] == 1).then_some(())
-    });
+    let dag = "  - name: d\n    tasks: [{id: t, command: 'true', pool: p, queueTimeout: 1.5}]\n";
+    let (_place, daemon, _) = with_full_pool(", maxQueued: 1", dag);
     start(&daemon, "holder");
     let id = run_id(&start(&daemon, "d"));
     wait_for(&daemon, &id, "t", "ready");
@@ -351,9 +371,7 @@ fn task_wakes_by_foreign_release() {
     let mut best = u64::MAX;
     for round in 0..3 {
         start(&daemon, "holder");
-        daemon.wait("the pool to be full", || {
-            (slots(&daemon, "p")["used"] == 1).then_some(())
-        });
+        wait_full(&daemon);
         let id = run_id(&start(&daemon, "d"));
         wait_for(&daemon, &id, "t", "queued");
         place.write("go", "");

@@ -1,152 +1,65 @@
-//! Workflows under kill -9: random nested programs whose steps count by what they leave behind, one branch of a hundred, and
-//! a thousand steps.
+//! Workflows that are large or go wrong: parallel failures under kill -9, one branch of a hundred, and a thousand steps.
 
-use std::collections::BTreeSet;
-use std::hash::{BuildHasher, Hasher};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::graphs::{begin, ended, publish, show, step_state};
-use super::support::{Builder, Daemon, Place, wait_until};
+use super::interpreter::Dice;
+use super::support::{Builder, Place, wait_until};
 
-/// Numbers from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn seeded() -> Dice {
-        let given = std::env::var("DUCTOR_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok());
-        // Another one in each run.
-        let fresh = || {
-            let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
-            hasher.write_u32(std::process::id());
-            hasher.finish()
-        };
-        let seed = given.unwrap_or_else(fresh);
-        println!("DUCTOR_SEED={seed}");
-        Dice(seed | 1)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % limit as u64).unwrap()
-    }
-}
-
-/// A program and how many commands a run of it executes, its children's included.
-struct Program {
-    slug: String,
-    commands: usize,
-}
-
-/// A command that leaves one mark for its run and step, however often it is executed; a flaky one fails the first time.
-fn counting(folder: &str, name: &str, is_flaky: bool) -> Value {
-    let key = "$DUCTOR_RUN_ID.$DUCTOR_TASK";
-    let fails = format!("[ -e \"{folder}/tried/{key}\" ] || {{ touch \"{folder}/tried/{key}\"; exit 1; }}; ");
-    let fails = if is_flaky { fails } else { String::new() };
-    let command = format!("{fails}touch \"{folder}/done/{key}\"");
-    json!({"ref": name, "type": "STEP_TYPE_COMMAND", "args": {"command": command},
-        "retry": {"max_attempts": 3, "initial_interval": "20ms"}})
-}
-
-/// Writes a random program: a sequence of commands, scatters and runs of programs that exist already.
-fn write_program(
-    dice: &mut Dice,
-    daemon: &Daemon,
-    folder: &str,
-    known: &[Program],
-    number: usize,
-) -> Program {
-    let slug = format!("program-{number}");
-    let (mut steps, mut edges, mut commands) = (Vec::new(), Vec::new(), 0);
-    let length = 2 + dice.below(4);
-    for place in 0..length {
-        let name = format!("s{place}");
-        let step = match dice.below(6) {
-            0 | 1 => {
-                let items = 1 + dice.below(5);
-                let is_long = dice.below(2) == 0;
-                let mut body = vec![counting(folder, &format!("b{place}"), dice.below(3) == 0)];
-                let mut inner = Vec::new();
-                commands += items * (1 + usize::from(is_long));
-                if is_long {
-                    body.push(counting(folder, &format!("c{place}"), false));
-                    inner.push(json!({"source_ref": format!("b{place}"), "target_ref": format!("c{place}")}));
-                }
-                let items: Vec<usize> = (0..items).collect();
-                json!({"ref": name, "type": "STEP_TYPE_SCATTER", "args": {"items": json!(items).to_string(),
-                    "max_parallel": 1 + dice.below(3), "body": {"steps": body, "edges": inner}}})
-            }
-            2 if !known.is_empty() => {
-                let child = &known[dice.below(known.len())];
-                commands += child.commands;
-                json!({"ref": name, "type": "STEP_TYPE_SUBWORKFLOW", "args": {"family_slug": child.slug}})
-            }
-            3 => json!({"ref": name, "type": "STEP_TYPE_WAIT", "args": {"duration": "30ms"}}),
-            which => {
-                commands += 1;
-                counting(folder, &name, which == 4)
-            }
-        };
-        steps.push(step);
-        if place > 0 {
-            edges.push(json!({"source_ref": format!("s{}", place - 1), "target_ref": name}));
-        }
-    }
-    publish(
-        daemon,
-        &json!({"family_slug": slug, "steps": steps, "edges": edges}),
-    );
-    Program { slug, commands }
-}
-
-fn marks(place: &Place) -> BTreeSet<String> {
-    let found = std::fs::read_dir(place.folder().join("done")).unwrap();
-    let names = found.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    names.collect()
-}
-
+/// Field case W5: parallel steps that fail have their own attempts and no others, also when the daemon is killed in between;
+/// what a kill loses comes on top, with the number that it had.
 #[test]
-fn counters_balance_however_often_the_daemon_is_killed() {
+fn w5_parallel_failures_multiply_no_attempts() {
     let mut dice = Dice::seeded();
     let place = Place::new("jobs: []\n");
-    for folder in ["done", "tried"] {
-        std::fs::create_dir(place.folder().join(folder)).unwrap();
-    }
-    let folder = place.folder().display().to_string();
     let mut daemon = Builder::at(&place).start();
-    let mut programs: Vec<Program> = Vec::new();
-    for number in 0..5 {
-        let program = write_program(&mut dice, &daemon, &folder, &programs, number);
-        programs.push(program);
-    }
-    let (mut runs, mut expected) = (Vec::new(), 0);
-    for _ in 0..8 {
-        for _ in 0..=dice.below(4) {
-            let program = &programs[dice.below(programs.len())];
-            runs.push(begin(&daemon, &program.slug, &Value::Null));
-            expected += program.commands;
+    let steps: Vec<Value> = ["a", "b", "c", "d"]
+        .iter()
+        .map(|name| {
+            json!({"ref": name, "type": "STEP_TYPE_COMMAND", "args": {"command": "exit 1"},
+                "retry": {"max_attempts": 3, "initial_interval": "100ms"}})
+        })
+        .collect();
+    publish(&daemon, &json!({"family_slug": "w5", "steps": steps}));
+    let mut runs = Vec::new();
+    for _ in 0..6 {
+        for _ in 0..4 {
+            runs.push(begin(&daemon, "w5", &Value::Null));
         }
-        // Killed after some more steps, wherever everything else stands then.
-        let wanted = marks(&place).len() + 1 + dice.below(10);
-        let limit = Duration::from_millis(1_500);
-        wait_until(limit, || (marks(&place).len() >= wanted).then_some(()));
+        let ms = dice.below(300) as u64;
+        wait_until(Duration::from_millis(ms), || None::<()>);
         daemon.kill9();
         daemon = daemon.restart();
     }
+    let mut lost = 0;
     for run in &runs {
         let shown = ended(&daemon, run);
-        assert_eq!(shown["state"], "succeeded", "{shown}");
+        assert_eq!(shown["state"], "failed", "{shown}");
+        let mut numbers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for step in shown["steps"].as_array().unwrap() {
+            assert_eq!(step["state"], "failed", "{shown}");
+            for attempt in step["attempts"].as_array().unwrap() {
+                if attempt["outcome"] == "lost" {
+                    lost += 1;
+                    continue;
+                }
+                assert_eq!(attempt["outcome"], "failed", "{shown}");
+                let of_step = numbers
+                    .entry(step["ref"].as_str().unwrap().to_owned())
+                    .or_default();
+                of_step.push(attempt["number"].as_u64().unwrap());
+            }
+        }
+        assert_eq!(numbers.len(), 4, "{shown}");
+        for (step, numbers) in &mut numbers {
+            numbers.sort_unstable();
+            assert_eq!(*numbers, [1, 2, 3], "{step}: {shown}");
+        }
     }
-    assert_eq!(
-        marks(&place).len(),
-        expected,
-        "each step of each run left its mark, and no other run began"
-    );
+    println!("{} runs, {lost} attempts were lost", runs.len());
 }
 
 /// Field case W7: what one branch of a hundred means, and that trying it again does no other again.

@@ -216,6 +216,7 @@ impl Work {
             rules: Rules::plain(),
             leave_to: 0,
             turns: ductor::engine::changes::tasks::Turns::default(),
+            shelf: ductor::engine::graphs::GraphShelf::default(),
         };
         Box::new(move |tx| {
             claim::pass(tx, &book, &pass)?;

@@ -44,19 +44,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[("src/words/time", "os")];
 
 /// What files of `engine/` share; the rest of an engine is reached through the store and the feed.
 const ENGINE_SEAMS: &[&str] = &[
-    "feed",
-    "book",
-    "core",
-    "disk",
-    "live",
-    "metrics",
-    "changes",
-    "runner",
-    "warm",
-    "graphs",
-    "mailbox",
-    "bridge",
-    "coordinator",
+    "feed", "book", "core", "disk", "live", "metrics", "changes", "runner", "warm", "graphs", "mailbox",
+    "moving",
 ];
 
 /// Macros with `#[macro_export]`, which live at the crate's root and on no floor.

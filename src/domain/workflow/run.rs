@@ -368,6 +368,14 @@ pub struct StepState {
     pub graph: Option<GraphStep>,
 }
 
+impl StepState {
+    /// True for a step that has not ended, and for one of a graph whose end was not followed because somebody held the run.
+    pub fn is_open(&self) -> bool {
+        let unfollowed = self.graph.as_ref().and_then(|graph| graph.unfollowed);
+        !self.phase.is_terminal() || unfollowed.is_some()
+    }
+}
+
 /// Where a step stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepPhase {

@@ -101,7 +101,15 @@ fn of_graph(graph: &mut GraphStep, phase: &StepPhase, now: Millis) {
         .attempt_ms
         .filter(|_| matches!(phase, StepPhase::Running { .. }));
     let attempt_at = attempt.map(|limit| now.plus(limit));
-    graph.timer = [attempt_at, graph.total_at].into_iter().flatten().min();
+    // It waits for a start anew. A place in the queue of a slot pool has its own limit besides.
+    if matches!(phase, StepPhase::Ready { .. } | StepPhase::Queued { .. }) {
+        graph.queued_since = Some(now);
+    }
+    let queue = graph
+        .queue_ms
+        .filter(|_| !matches!(phase, StepPhase::Running { .. }) && !phase.is_terminal());
+    let queue_at = queue.map(|limit| now.plus(limit));
+    graph.timer = [attempt_at, queue_at, graph.total_at].into_iter().flatten().min();
 }
 
 fn next_phase(

@@ -12,7 +12,8 @@ use crate::domain::workflow::run::{Run, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::book::Book;
 use crate::engine::changes::tasks::Turns;
-use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, ready, start};
+use crate::engine::changes::{advance, cancel, drift, head, maintain, nodes, ready, refused, start};
+use crate::engine::graphs::GraphShelf;
 use crate::store::keys::Key;
 use crate::store::rows::{DefinitionRecord, Ending, EndingCause, LiveAttempt, LiveEntry, ReadyStep};
 use crate::store::tables::{DEFINITIONS, LIVE_ATTEMPTS, SLOT_CLOSED, SLOT_WAITING_COUNT};
@@ -49,6 +50,8 @@ pub struct Pass {
     pub leave_to: u32,
     /// Whose turn it is.
     pub turns: Turns,
+    /// Compiled definitions.
+    pub shelf: GraphShelf,
 }
 
 /// One claim that a pass has made.
@@ -144,7 +147,7 @@ pub fn look(
         }
     }
     for name in book.slot_pools.keys() {
-        match has_upkeep(rows, book, name) {
+        match has_upkeep(rows, book, name).and_then(|work| Ok(work || refused::has_room(rows, book, name)?)) {
             Ok(work) => look.work |= work,
             Err(error) if error.is_row_fault() => note(&mut look.unreadable, name, error),
             Err(error) => return Err(error),
@@ -245,7 +248,16 @@ pub fn pass(tx: &mut Tx<'_>, book: &Book, pass: &Pass) -> Result<Passed, Abort> 
             Err(error) => return Err(error.into()),
         }
     }
-    for name in claimable_slot_pools(tx, book, &mut done.unreadable)? {
+    let mut names = claimable_slot_pools(tx, book, &mut done.unreadable)?;
+    for name in book.slot_pools.keys() {
+        match refused::has_room(tx, book, name) {
+            Ok(true) => drop(names.insert(name.clone())),
+            Ok(false) => {}
+            Err(error) if error.is_row_fault() => note(&mut done.unreadable, name, error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for name in names {
         match serve(tx, book, pass, &name, &mut free, &mut done) {
             Ok(()) => {}
             Err(Abort(error)) if error.is_row_fault() => note(&mut done.unreadable, &name, error),
@@ -296,6 +308,7 @@ fn serve(
     done: &mut Passed,
 ) -> Result<(), Abort> {
     for _ in 0..limits::MAINTENANCE_ROWS_MAX {
+        refused::let_in(tx, book, &pass.shelf, pass.rules, name)?;
         let Some((_, row)) = entries::waiting(tx, name, 1)?.into_iter().next() else {
             return Ok(());
         };

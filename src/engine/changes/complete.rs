@@ -6,6 +6,7 @@ use crate::domain::report::Tails;
 use crate::domain::slots::claim::Claim;
 use crate::domain::slots::entry::{EntryEvent, SlotEntry, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
+use crate::domain::workflow::graph::history::{Retention, Transition};
 use crate::domain::workflow::run::{Run, StepPhase, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::changes::{advance, report, retry};
@@ -166,9 +167,25 @@ pub fn put_back(
         }
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }
+    let line = lost.and_then(|_| line_of_loss(&mut both.0, &holder.step, why));
     let (run, step) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;
+    graphs::put_history(tx, &run, line.into_iter().collect(), None)?;
     hold_back(tx, &run, &step)?;
     Ok(Recorded::Done(Box::new(run)))
+}
+
+/// What the history of a graph's run says of an execution that was lost; counted in the run's header.
+fn line_of_loss(run: &mut Run, step: &StepRef, why: &str) -> Option<Transition> {
+    let counts = &mut run.graph.as_mut()?.history;
+    let line = Transition {
+        seq: counts.appended + 1,
+        class: Retention::of_step(step, false),
+        step: Some(step.clone()),
+        what: Outcome::Lost.word().to_owned(),
+        detail: why.to_owned(),
+    };
+    counts.append(&line);
+    Some(line)
 }
 
 /// Nothing begins in a run that somebody holds: a step that was put back stands still until the run is let go.

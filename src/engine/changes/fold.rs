@@ -11,6 +11,7 @@ use super::{maintain, workflows};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::again::{self, NotAgain};
 use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::items::Items;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::graph::state::GraphHeader;
@@ -63,7 +64,7 @@ impl<R: Rows> View for Stored<'_, R> {
     fn open_steps(&mut self) -> Result<Vec<StepState>, StoreError> {
         let all = self.rows.scan(&STEPS, &(TENANT, self.run), None, usize::MAX)?;
         let open = all.into_iter().map(|(_, step)| step);
-        Ok(open.filter(|step| !step.phase.is_terminal()).collect())
+        Ok(open.filter(StepState::is_open).collect())
     }
 }
 
@@ -220,7 +221,12 @@ pub fn begin_again(
     for step in &done {
         names.insert(ValueName::Output(step.step.clone()));
         names.insert(ValueName::Error(step.step.clone()));
-        names.insert(ValueName::Items(step.step.clone()));
+        let items = ValueName::Items(step.step.clone());
+        if let Some(kept) = value_of(rows, desk.blobs, of.id, &items)? {
+            let pages = 0..Items::read(&kept).count();
+            names.extend(pages.map(|page| ValueName::ItemPage(step.step.clone(), page)));
+            names.insert(items);
+        }
     }
     let run = run_of(&wish, desk.now);
     let mut view = TakenOver {
@@ -375,7 +381,8 @@ fn payload(blobs: &Blobs, value: &Value) -> Result<Payload, StoreError> {
     })
 }
 
-fn fact_of(
+/// A stored fact, as a tick takes it.
+pub fn fact_of(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     run: RunId,

@@ -2,40 +2,33 @@
 //!
 //! Everything was decided before, from a snapshot. A run that has moved since is not touched: its tick is computed again.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::domain::payload::Payload;
 use crate::domain::slots::entry::{EntryEvent, EntryKind, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
-use crate::domain::workflow::definition::SlotDemand;
-use crate::domain::workflow::graph::build::Graph;
+use crate::domain::workflow::graph::build::{Graph, Node};
 use crate::domain::workflow::graph::history::Transition;
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::kinds::StepKind;
-use crate::domain::workflow::graph::state::{Line, TaskPlace};
+use crate::domain::workflow::graph::lines;
 use crate::domain::workflow::graph::tick::Changes;
+use crate::domain::workflow::graph::timers;
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::complete::{self, Holder};
 use crate::engine::changes::key_limit::{self, Gate};
 use crate::engine::changes::start::{self, Entered, Entering};
-use crate::engine::changes::{cancel, catch_up, maintain, report};
+use crate::engine::changes::{cancel, catch_up, maintain, refused, report};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
 use crate::store::tables::{FACTS, LIVE_ATTEMPTS};
 use crate::store::{Abort, Rows, StoreError, Tx, entries, graphs, runs};
 use crate::words::ids::{EntryId, RunId, TenantId};
-use crate::words::limits;
 use crate::words::names::{SlotPoolName, StepRef};
 
 const TENANT: TenantId = TenantId::DEFAULT;
-
-/// The queue of steps that this program executes itself, without a process. No queue of a definition has this name.
-pub const INTERNAL_QUEUE: &str = "!http";
-
-/// The queue of steps that need a process and no slots, and that any daemon may take.
-pub const PROCESS_QUEUE: &str = "!command";
 
 /// A claim that has ended, with the attempt that it was; a poke of a sensor that was not met is none.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,14 +80,14 @@ pub struct Begin {
 /// What ticks make ready, by who executes it.
 #[derive(Debug, Default)]
 pub struct Ready {
-    /// Something needs a process.
-    pub processes: bool,
+    /// So much needs a process.
+    pub processes: usize,
     /// A slot pool that something of it waits for.
     pub slot_pool: Option<SlotPoolName>,
-    /// Something is sent by this program itself.
-    pub requests: bool,
-    /// Queues of remote workers in which something stands.
-    pub queues: BTreeSet<String>,
+    /// So much is sent by this program itself.
+    pub requests: usize,
+    /// Queues of remote workers in which something stands, and how much.
+    pub queues: BTreeMap<String, usize>,
 }
 
 impl Ready {
@@ -110,15 +103,14 @@ impl Ready {
         for (_, node) in &changes.dispatch {
             let doc = &graph.node(*node).doc;
             if let Some(slots) = &doc.slots {
-                self.processes = true;
                 self.slot_pool.get_or_insert_with(|| slots.slot_pool.clone());
             }
             if let StepKind::Task(task) = &doc.kind {
-                self.queues.insert(task.queue.clone());
-            } else if doc.kind.command().is_some() {
-                self.processes = true;
+                *self.queues.entry(task.queue.clone()).or_default() += 1;
+            } else if doc.kind.command().is_some() || doc.slots.is_some() {
+                self.processes += 1;
             } else {
-                self.requests = true;
+                self.requests += 1;
             }
         }
         for child in children {
@@ -128,7 +120,16 @@ impl Ready {
 
     /// True when nothing is.
     pub fn is_nothing(&self) -> bool {
-        !self.processes && !self.requests && self.queues.is_empty()
+        self.processes == 0 && self.requests == 0 && self.queues.is_empty()
+    }
+
+    /// The queues in which somebody may sit and wait for it, and how much stands there.
+    pub fn sought(&self) -> BTreeMap<String, usize> {
+        let mut queues = self.queues.clone();
+        if self.requests > 0 {
+            queues.insert(lines::INTERNAL_QUEUE.to_owned(), self.requests);
+        }
+        queues
     }
 }
 
@@ -246,23 +247,12 @@ fn write(
         let after = if dispatched && matches!(after.phase, StepPhase::Ready { .. }) {
             dispatch(tx, book, graph, run, after, rules)?
         } else {
-            stand_aside(after)
+            lines::stand_aside(after)
         };
         graphs::put_step(tx, run, before.as_ref(), &after)?;
     }
     graphs::put_history(tx, run, changes.history.clone(), changes.compaction)?;
     Ok(())
-}
-
-/// A step that is not ready stands in no line.
-fn stand_aside(step: &StepState) -> StepState {
-    let mut step = step.clone();
-    if let Some(graph) = step.graph.as_mut()
-        && !matches!(step.phase, StepPhase::Ready { .. })
-    {
-        graph.line = None;
-    }
-    step
 }
 
 /// Puts a ready step where it will be found: into the queue of its slot pool or into a line.
@@ -278,52 +268,30 @@ fn dispatch(
         return Ok(step.clone());
     };
     let doc = &graph.node(key.node).doc;
-    let mut next = step.clone();
-    if let Some(demand) = &doc.slots {
-        let kind = if matches!(doc.kind, StepKind::Sensor(_)) {
-            EntryKind::Poke
-        } else {
-            EntryKind::Task
-        };
-        return enqueue(tx, book, (run, step, kind), demand, rules);
+    if doc.slots.is_some() {
+        return enqueue(tx, book, (run, step), graph.node(key.node), rules);
     }
-    let is_process = doc.kind.command().is_some();
-    let line = if is_process && run.node.is_some() {
-        // Only one daemon may take it, so nobody's turn is in question.
-        Line::Processes
-    } else {
-        let header = run.graph.as_deref().cloned().unwrap_or_default();
-        let queue = if let StepKind::Task(task) = &doc.kind {
-            task.queue.clone()
-        } else if is_process {
-            PROCESS_QUEUE.to_owned()
-        } else {
-            INTERNAL_QUEUE.to_owned()
-        };
-        // Runs that name no share of their own share with their definition.
-        let share = Some(header.fairness_key).filter(|share| !share.is_empty());
-        Line::Tasks(TaskPlace {
-            queue,
-            tier: header.tier,
-            partition: share.unwrap_or_else(|| run.definition.to_string()),
-            number: tx.next_number("next_task")?,
-        })
-    };
-    if let Some(graph) = next.graph.as_mut() {
-        graph.line = Some(line.clone());
-        graph.home = Some(line);
-    }
-    Ok(next)
+    let line = lines::line_of(run, graph.node(key.node), || tx.next_number("next_task"))?;
+    Ok(lines::stand_in(step, line))
 }
 
-fn enqueue(
+/// Into the queue of its slot pool, or into the line before it.
+pub(super) fn enqueue(
     tx: &mut Tx<'_>,
     book: &Book,
-    (run, step, kind): (&Run, &StepState, EntryKind),
-    demand: &SlotDemand,
+    (run, step): (&Run, &StepState),
+    node: &Node,
     rules: maintain::Rules,
 ) -> Result<StepState, Abort> {
     let mut next = step.clone();
+    let Some(demand) = &node.doc.slots else {
+        return Ok(next);
+    };
+    let kind = if matches!(node.doc.kind, StepKind::Sensor(_)) {
+        EntryKind::Poke
+    } else {
+        EntryKind::Task
+    };
     let entering = Entering {
         job: run.definition.clone(),
         run: run.id,
@@ -347,11 +315,13 @@ fn enqueue(
         }
         Entered::Existing(entry) => entry,
         Entered::Refused(refusal) => {
-            let again = tx.now().wall.plus(limits::REFUSED_RETRY_MS);
             if let Some(graph) = next.graph.as_mut() {
                 graph.refused = Some(refusal.to_string());
-                graph.timer = Some(graph.timer.map_or(again, |timer| timer.min(again)));
+                if graph.line.is_none() {
+                    graph.line = Some(refused::line_of(tx, demand)?);
+                }
             }
+            timers::set(&mut next, node);
             return Ok(next);
         }
     };
@@ -361,7 +331,9 @@ fn enqueue(
     };
     if let Some(graph) = next.graph.as_mut() {
         graph.refused = None;
+        graph.line = None;
     }
+    timers::set(&mut next, node);
     Ok(next)
 }
 

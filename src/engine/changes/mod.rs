@@ -27,6 +27,7 @@ pub mod pause;
 pub mod pin;
 pub mod publish;
 pub mod ready;
+pub mod refused;
 pub mod remember;
 pub mod renew;
 pub mod report;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::claim::{self, Pass, Passed};
-use super::graph::PROCESS_QUEUE;
 use super::head;
 use super::tasks::QueueLines;
 use crate::domain::fair::{self, Lines};
 use crate::domain::slots::claim::ProcessRef;
 use crate::domain::workflow::definition::ConcurrencyPolicy;
 use crate::domain::workflow::graph::document::Tier;
+use crate::domain::workflow::graph::lines::PROCESS_QUEUE;
 use crate::engine::book::Book;
 use crate::store::keys::Key;
 use crate::store::rows::ReadyStep;

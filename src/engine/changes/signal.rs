@@ -1,7 +1,7 @@
 //! What people tell a run: kept in the order of arrival, whatever the run does at that moment.
 
 use crate::domain::workflow::graph::state::WaitsFor;
-use crate::domain::workflow::run::{RunState, StepPhase};
+use crate::domain::workflow::run::{Run, RunState, StepPhase};
 use crate::store::graph_rows::StoredFact;
 use crate::store::{Abort, Tx, graphs, runs};
 use crate::words::ids::RunId;
@@ -35,12 +35,8 @@ pub fn signal(tx: &mut Tx<'_>, id: RunId, fact: &StoredFact) -> Result<Signalled
         StoredFact::Pause { .. } if run.state == RunState::Pending => {
             Some("the run has not begun: nothing of it can be held; it can be cancelled".to_owned())
         }
-        StoredFact::Pause { .. } if matches!(run.state, RunState::Paused { .. }) => {
-            Some("the run is paused already".to_owned())
-        }
-        StoredFact::Unpause { .. } if !matches!(run.state, RunState::Paused { .. }) => {
-            Some("the run is not paused".to_owned())
-        }
+        StoredFact::Pause { .. } if will_be_held(tx, &run)? => Some("the run is paused already".to_owned()),
+        StoredFact::Unpause { .. } if !will_be_held(tx, &run)? => Some("the run is not paused".to_owned()),
         StoredFact::Pause { .. }
         | StoredFact::Unpause { .. }
         | StoredFact::Cancel { .. }
@@ -54,6 +50,19 @@ pub fn signal(tx: &mut Tx<'_>, id: RunId, fact: &StoredFact) -> Result<Signalled
     }
     graphs::append_fact(tx, &run, fact)?;
     Ok(Signalled::Kept)
+}
+
+/// True when the run is held once what was said to it before is folded.
+fn will_be_held(tx: &mut Tx<'_>, run: &Run) -> Result<bool, Abort> {
+    let mut held = matches!(run.state, RunState::Paused { .. });
+    for (_, fact) in graphs::facts_of(tx, run.id)? {
+        if let StoredFact::Pause { .. } = fact {
+            held = true;
+        } else if let StoredFact::Unpause { .. } = fact {
+            held = false;
+        }
+    }
+    Ok(held)
 }
 
 /// Why the step does not take an answer: it does not wait for one, or has one already.

@@ -1,12 +1,11 @@
 //! What the command of a graph's step is told about its place: the graph, the step, and in a branch the item it is for.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::fold;
 use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::graph::document::StepDoc;
+use crate::domain::workflow::graph::items::Items;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::run::Run;
@@ -37,8 +36,7 @@ pub fn marks(
     else {
         return Ok(marks);
     };
-    let items = ValueName::Items(scatter.instance(outer));
-    let item = item_of(rows, blobs, run, &items, *branch)?;
+    let item = item_of(rows, blobs, run, &scatter.instance(outer), *branch)?;
     let text = match &item {
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -65,15 +63,19 @@ fn item_of(
     rows: &mut impl Rows,
     blobs: &Blobs,
     run: &Run,
-    name: &ValueName,
+    scatter: &StepRef,
     branch: u32,
 ) -> Result<Value, String> {
-    let items = fold::value_of(rows, blobs, run.id, name)
-        .map_err(|error| format!("its item cannot be read: {error}"))?;
-    let item = |items: Arc<Value>| items.get(branch as usize).cloned();
-    items
-        .and_then(item)
-        .ok_or_else(|| format!("there is no item {branch}"))
+    let mut value = |name: ValueName| {
+        fold::value_of(rows, blobs, run.id, &name)
+            .map_err(|error| format!("its item cannot be read: {error}"))
+    };
+    let items = value(ValueName::Items(scatter.clone()))?;
+    let items = items.as_deref().map(Items::read).unwrap_or_default();
+    let (page, place) = items.place(branch);
+    let page = value(ValueName::ItemPage(scatter.clone(), page))?;
+    let item = page.as_deref().and_then(|page| page.get(place));
+    item.cloned().ok_or_else(|| format!("there is no item {branch}"))
 }
 
 /// The scatter in whose body the step is.

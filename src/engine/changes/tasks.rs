@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::complete::{self, Holder};
-use super::graph::INTERNAL_QUEUE;
 use super::{advance, nodes};
 use crate::domain::fair::{self, Cursor, Lines};
 use crate::domain::payload::Payload;
 use crate::domain::slots::claim::{Claim, ClockId, Place};
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
 use crate::domain::workflow::run::{Run, StepState};
 use crate::domain::workflow::tick::Fact;
 use crate::engine::graphs::GraphShelf;

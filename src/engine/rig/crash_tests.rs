@@ -128,6 +128,7 @@ pub(super) fn claim_with(daemon: &Daemon, process: ProcessRef) -> Claimed {
         rules: super::stage::plain(),
         leave_to: 0,
         turns: Turns::default(),
+        shelf: crate::engine::graphs::GraphShelf::default(),
     };
     let book = daemon.engine.book();
     daemon.change(move |tx| pass(tx, &book, &given)).claimed.remove(0)

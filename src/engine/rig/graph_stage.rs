@@ -11,7 +11,7 @@ use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::read::read;
 use crate::domain::workflow::graph::state::GraphHeader;
-use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
+use crate::domain::workflow::graph::tick::{AttemptEnd, Changes, Fact, StepError, Taken};
 use crate::domain::workflow::run::StepPhase;
 use crate::engine::changes::claim::{self, Claimed, Pass, Passed};
 use crate::engine::changes::fold::{self, Desk, Posted, Wish};
@@ -38,6 +38,8 @@ pub(super) struct Stepped {
     pub(super) rows: u64,
     /// Bytes of them.
     pub(super) bytes: usize,
+    /// Runs that began with it.
+    pub(super) children: Vec<RunId>,
 }
 
 impl Daemon {
@@ -69,6 +71,7 @@ impl Daemon {
             rules: plain(),
             leave_to: 0,
             turns: self.engine.turns.clone(),
+            shelf: self.engine.graphs.clone(),
         }
     }
 
@@ -85,6 +88,23 @@ impl Daemon {
         header: GraphHeader,
         processes: usize,
     ) -> (RunId, Vec<Claimed>) {
+        let (run, claimed, _) = self.begin_whole(slug, input, header, processes);
+        (run, claimed)
+    }
+
+    /// Begins a run and claims nothing; the runs that began with it.
+    pub(super) fn begin_graph_alone(&self, slug: &str, input: Value) -> (RunId, Vec<RunId>) {
+        let (run, _, children) = self.begin_whole(slug, input, GraphHeader::default(), 0);
+        (run, children)
+    }
+
+    fn begin_whole(
+        &self,
+        slug: &str,
+        input: Value,
+        header: GraphHeader,
+        processes: usize,
+    ) -> (RunId, Vec<Claimed>, Vec<RunId>) {
         let name = JobName::new(slug).unwrap();
         let wish = Wish {
             id: RunId::fresh(),
@@ -108,12 +128,13 @@ impl Daemon {
             wish.header.key_place = graph.key_place_of(&wish.input).unwrap();
             fold::begin(tx, &desk, graph, wish)
         });
+        let children = children_of(&begin.changes);
         let (book, pass, begin) = (self.engine.book(), self.pass_of(processes), Arc::new(begin));
         let claimed = self.change(move |tx| {
             graph::begin(tx, &book, &begin)?;
             Ok(claim_in(tx, &book, &pass)?.claimed)
         });
-        (wish.id, claimed)
+        (wish.id, claimed, children)
     }
 
     /// Folds everything that is stored and posted, and claims what it makes ready, in one commit.
@@ -143,6 +164,7 @@ impl Daemon {
                 claimed,
                 rows,
                 bytes,
+                children: children_of(&moved.changes),
             })
         })
     }
@@ -262,6 +284,10 @@ fn claim_in(
         return Ok(Passed::default());
     }
     claim::quick_pass(tx, book, pass, None)
+}
+
+fn children_of(changes: &Changes) -> Vec<RunId> {
+    changes.children.iter().map(|child| child.run).collect()
 }
 
 /// Well, with this.

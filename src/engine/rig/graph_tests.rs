@@ -1,9 +1,5 @@
-//! Runs of graphs over the real store: what is held stands still, what is put back while a run is held stays there, rows
-//! that belong to no run are found, and stored facts replayed give the rows that are stored.
-
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::sync::Arc;
+//! Runs of graphs over the real store: what is held stands still, what is put back while a run is held stays there, and
+//! rows that belong to no run are found.
 
 use serde_json::{Value, json};
 
@@ -11,19 +7,15 @@ use super::graph_stage::{broken, done};
 use super::jobs::slot_pool;
 use super::stage::{Rig, TENANT};
 use crate::domain::slots::entry::reason;
-use crate::domain::workflow::graph::key::ValueName;
-use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, Taken, View, tick};
-use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
-use crate::domain::workflow::tick as claims;
+use crate::domain::workflow::graph::tick::{AttemptEnd, Taken};
+use crate::domain::workflow::run::StepPhase;
 use crate::engine::changes::claim::Claimed;
 use crate::engine::changes::fold::Posted;
 use crate::engine::changes::signal::Signalled;
+use crate::store::Rows;
 use crate::store::graph_rows::StoredFact;
 use crate::store::tables as all;
-use crate::store::{Rows, runs};
-use crate::words::ids::RunId;
-use crate::words::names::{JobName, StepRef};
-use crate::words::time::Millis;
+use crate::words::names::StepRef;
 
 fn command(name: &str) -> Value {
     json!({"ref": name, "type": "STEP_TYPE_COMMAND", "args": {"command": "true"}})
@@ -298,160 +290,5 @@ fn rows_of_no_run_are_found() {
             .iter()
             .any(|finding| finding.starts_with(what) && finding.ends_with("and no run"));
         assert!(found, "{what}: {findings:?}");
-    }
-}
-
-/// A run in memory, moved by the facts alone.
-struct Replayed {
-    run: Run,
-    steps: BTreeMap<StepRef, StepState>,
-    values: BTreeMap<ValueName, Arc<Value>>,
-}
-
-impl View for &Replayed {
-    type Error = Infallible;
-
-    fn step(&mut self, name: &StepRef) -> Result<Option<StepState>, Infallible> {
-        Ok(self.steps.get(name).cloned())
-    }
-
-    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, Infallible> {
-        Ok(self.values.get(name).cloned())
-    }
-
-    fn open_steps(&mut self) -> Result<Vec<StepState>, Infallible> {
-        let open = self.steps.values().filter(|step| !step.phase.is_terminal());
-        Ok(open.cloned().collect())
-    }
-}
-
-enum Noted {
-    Facts(Vec<Fact>),
-    Claim(Box<Claimed>),
-}
-
-impl Replayed {
-    fn fold(&mut self, rig: &Rig, noted: &Noted, now: Millis) {
-        match noted {
-            Noted::Claim(claimed) => {
-                let fact = claims::Fact::Claimed {
-                    fence: claimed.claim.fence,
-                };
-                let ticked = claims::fold(&self.run, &self.steps[&claimed.step], &fact, now).unwrap();
-                self.run = ticked.run;
-                self.steps.insert(claimed.step.clone(), ticked.step);
-            }
-            Noted::Facts(facts) => {
-                let name = JobName::new("w").unwrap();
-                let graph = rig.read(|tx| rig.engine.graphs.get(tx, &name, 1)).unwrap();
-                let changes = tick(&graph, &self.run, facts, now, &mut &*self, &mut RunId::fresh);
-                let changes = match changes {
-                    Ok(changes) => changes,
-                    Err(never) => match never {},
-                };
-                self.run = changes.run;
-                for (_, step) in changes.steps {
-                    self.steps.insert(step.step.clone(), step);
-                }
-                self.values.extend(changes.values);
-            }
-        }
-    }
-}
-
-/// The place in a line is given by the change that puts a step there, not by its tick.
-fn placeless(mut step: StepState) -> StepState {
-    if let Some(graph) = step.graph.as_mut() {
-        (graph.line, graph.home) = (None, None);
-    }
-    step
-}
-
-#[test]
-#[expect(clippy::too_many_lines, reason = "one run from its begin to its replay")]
-fn replayed_facts_give_the_rows_that_are_stored() {
-    let rig = Rig::new(&[], &[]);
-    rig.publish_graph(&json!({"family_slug": "w", "steps": [retrying("a", 3),
-        {"ref": "each", "type": "STEP_TYPE_SCATTER", "args": {"items": "input", "max_parallel": 3, "tolerated_failures": 1,
-            "body": {"steps": [retrying("one", 2), command("two")], "edges": [edge("one", "two")]}}},
-        {"ref": "all", "type": "STEP_TYPE_GATHER", "args": {"from": "each"}},
-        {"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "2s"}}],
-      "edges": [edge("a", "each"), edge("each", "all"), edge("all", "nap")]}));
-    let input = json!([1, 2, 3, 4, 5]);
-    let begin = rig.wall();
-    let (run, mut claimed) = rig.begin_graph("w", input.clone(), 5);
-    let mut log = vec![(begin, Noted::Facts(vec![Fact::Begun]))];
-    log.extend(
-        claimed
-            .iter()
-            .map(|claimed| (begin, Noted::Claim(Box::new(claimed.clone())))),
-    );
-    for turn in 0..200usize {
-        if rig.run_word(run) != "running" {
-            break;
-        }
-        rig.clock().advance(300);
-        let mut posted = rig.timers_due(run);
-        // Some fail, some come together, some wait for the next turn.
-        let count = claimed.len().min(turn % 3);
-        let ends: Vec<_> = claimed
-            .drain(..count)
-            .enumerate()
-            .map(|(place, claimed)| {
-                let end = if (turn + place) % 4 == 3 {
-                    broken()
-                } else {
-                    done(json!(turn))
-                };
-                (claimed, end)
-            })
-            .collect();
-        let of_steps = rig.posted(&ends);
-        (posted.facts, posted.claims) = (of_steps.facts, of_steps.claims);
-        let facts: Vec<Fact> = posted.facts.iter().chain(&posted.timers).cloned().collect();
-        if facts.is_empty() {
-            continue;
-        }
-        let now = rig.wall();
-        let stepped = rig.fold_graph(run, &posted, 5);
-        log.push((now, Noted::Facts(facts)));
-        log.extend(
-            stepped
-                .claimed
-                .iter()
-                .map(|claimed| (now, Noted::Claim(Box::new(claimed.clone())))),
-        );
-        claimed.extend(stepped.claimed);
-    }
-    assert!(matches!(rig.run_word(run), "succeeded" | "failed"));
-    let stored = rig.read(|tx| runs::by_id(tx, run)).unwrap();
-    let mut replayed = Replayed {
-        run: Run {
-            record_version: 0,
-            state: RunState::Pending,
-            graph: Some(Box::default()),
-            ..stored.clone()
-        },
-        steps: BTreeMap::new(),
-        values: BTreeMap::from([(ValueName::Input, Arc::new(input))]),
-    };
-    for (now, noted) in &log {
-        replayed.fold(&rig, noted, *now);
-    }
-    assert_eq!(replayed.run, stored);
-    let steps = rig.read(|tx| tx.scan(&all::STEPS, &(TENANT, run), None, usize::MAX));
-    let steps: BTreeMap<StepRef, StepState> = steps
-        .into_iter()
-        .map(|((_, _, name), step)| (name, placeless(step)))
-        .collect();
-    let found = replayed.steps.iter();
-    let found: BTreeMap<StepRef, StepState> = found
-        .map(|(name, step)| (name.clone(), placeless(step.clone())))
-        .collect();
-    assert_eq!(found, steps);
-    let blobs = rig.engine.store.blobs();
-    for (name, value) in &replayed.values {
-        let kept = rig.read(|tx| crate::engine::changes::fold::value_of(tx, &blobs, run, name));
-        assert_eq!(kept.as_ref(), Some(value), "{name}");
     }
 }

@@ -418,6 +418,7 @@ fn what_would_be_over_its_share_is_left_to_the_others() {
             rules: super::stage::plain(),
             leave_to,
             turns: Turns::default(),
+            shelf: crate::engine::graphs::GraphShelf::default(),
         };
         let book = rig.engine.book();
         rig.change(move |tx| claim::pass(tx, &book, &pass))

@@ -298,6 +298,7 @@ fn row_budget() {
             rules,
             leave_to: 0,
             turns: Turns::default(),
+            shelf: crate::engine::graphs::GraphShelf::default(),
         };
         let (mut passed, rows) = rig.counted(move |tx| claim::pass(tx, &book, &given));
         assert_eq!(rows, claimed, "{which}: claim, at most 8");
@@ -332,6 +333,7 @@ fn a_claim_writes_the_same_with_a_thousand_waiting() {
             rules,
             leave_to: 0,
             turns: Turns::default(),
+            shelf: crate::engine::graphs::GraphShelf::default(),
         };
         rows.push(rig.counted(move |tx| claim::pass(tx, &book, &given)).1);
     }

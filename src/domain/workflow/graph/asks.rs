@@ -149,7 +149,7 @@ impl<V: View> Moving<'_, V> {
             by: by.to_owned(),
             reason: reason.to_owned(),
             since,
-            unfollowed: Vec::new(),
+            unfollowed: 0,
         });
         for state in self.open_now()? {
             let Some(key) = Key::of_name(self.graph, &state.step) else {
@@ -168,9 +168,9 @@ impl<V: View> Moving<'_, V> {
     }
 
     pub(super) fn unpause(&mut self, by: &str) -> Result<Taken, V::Error> {
-        let Some(hold) = self.header().hold.take() else {
+        if self.header().hold.take().is_none() {
             return Ok(Taken::Refused("the run is not paused".to_owned()));
-        };
+        }
         if let Ok(state) = self.run.state.next(&RunEvent::Resumed, self.now) {
             self.run.state = state;
         }
@@ -191,9 +191,8 @@ impl<V: View> Moving<'_, V> {
                 self.make_ready(&key, state)?;
             }
         }
-        for name in hold.unfollowed {
-            self.ended.extend(Key::of_name(self.graph, &name));
-        }
+        let unfollowed = self.take_unfollowed()?;
+        self.ended.extend(unfollowed);
         Ok(Taken::Yes)
     }
 }

@@ -30,11 +30,10 @@ impl<V: View> Moving<'_, V> {
     fn gather(&mut self, key: &Key, gather: &GatherWork) -> Result<Computed, V::Error> {
         let graph = self.graph;
         let from = key.beside(graph, gather.from);
-        let items = self.value(&ValueName::Items(from.name(graph)))?;
-        let total = items.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
+        let total = self.items_of(&from)?.total;
         let mut results = Vec::new();
         let mut failed = Vec::new();
-        for branch in 0..u32::try_from(total).unwrap_or(u32::MAX) {
+        for branch in 0..total {
             let of_branch = from.inside(gather.step, branch);
             let name = of_branch.name(graph);
             let succeeded = self

@@ -91,8 +91,10 @@ pub enum ValueName {
     Output(StepRef),
     /// `{code, message}` of a failed step.
     Error(StepRef),
-    /// The list of a scatter.
+    /// What a scatter is over: how many items, and how they are cut into pages.
     Items(StepRef),
+    /// Some of the items of a scatter.
+    ItemPage(StepRef, u32),
     /// What a remote worker gets.
     TaskInput(StepRef),
     /// The idempotency key of a step that has one of its own.
@@ -108,6 +110,7 @@ impl fmt::Display for ValueName {
             ValueName::Output(step) => write!(out, "output {step}"),
             ValueName::Error(step) => write!(out, "error {step}"),
             ValueName::Items(step) => write!(out, "items {step}"),
+            ValueName::ItemPage(step, page) => write!(out, "itempage {page} {step}"),
             ValueName::TaskInput(step) => write!(out, "taskin {step}"),
             ValueName::OnceKey(step) => write!(out, "once {step}"),
         }

@@ -16,22 +16,26 @@ pub mod diff;
 pub mod document;
 pub mod finding;
 pub mod history;
+pub mod items;
 pub mod judge;
 pub mod key;
 pub mod key_limit;
 pub mod kinds;
 mod launched;
+pub mod lines;
+pub mod memory;
 mod moves;
 mod reach;
 pub mod read;
 pub mod request;
+mod scatter;
 mod scope;
 pub mod simulate;
 pub mod span;
 pub mod state;
 pub mod template;
 pub mod tick;
-mod timers;
+pub mod timers;
 mod tries;
 
 #[cfg(test)]
@@ -39,10 +43,12 @@ mod model;
 #[cfg(test)]
 mod model_follow;
 #[cfg(test)]
-mod model_plan;
+pub(crate) mod model_plan;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod model_trial;
+#[cfg(test)]
+mod scatter_tests;
 #[cfg(test)]
 mod tests;

@@ -412,3 +412,11 @@ fn joined(steps: Vec<(Step, u16)>, wishes: Vec<(u16, u16, When)>) -> Plan {
     edges.sort_by_key(|edge| (edge.0, edge.1));
     Plan { steps: plan, edges }
 }
+
+/// Documents of random plans.
+pub(crate) fn random_document(size: std::ops::Range<usize>, nested: u32) -> BoxedStrategy<Value> {
+    let timeout = proptest::option::weighted(0.2, 3..20u64);
+    (plan(size, nested), timeout)
+        .prop_map(|(plan, timeout)| plan.document(timeout))
+        .boxed()
+}

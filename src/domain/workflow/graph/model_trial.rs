@@ -1,7 +1,6 @@
 //! A run under test: moved by the tick, and compared with the model after each fact.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,11 +8,12 @@ use serde_json::{Value, json};
 use super::build::Graph;
 use super::key::{Key, ValueName};
 use super::kinds::StepKind;
+use super::memory::Memory;
 use super::model::{Happened, Is, Model, answer_word, replay};
 use super::model_plan::{Does, Plan, Step};
 use super::read::read;
 use super::state::WaitsFor;
-use super::tick::{AttemptEnd, Changes, Fact, StepError, View, tick};
+use super::tick::{AttemptEnd, Changes, Fact, StepError};
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::domain::workflow::tick::{Fact as ClaimFact, fold};
 use crate::words::ids::RunId;
@@ -30,30 +30,19 @@ pub(super) struct Try {
     pub(super) how: u8,
 }
 
-/// What is stored of a run, in maps.
+/// What is stored of a run, with what it has told.
 #[derive(Debug, Clone)]
 pub(super) struct Rows {
-    pub(super) run: Run,
-    pub(super) steps: BTreeMap<StepRef, StepState>,
-    values: BTreeMap<ValueName, Arc<Value>>,
+    pub(super) kept: Memory,
     history: Vec<String>,
     children: u8,
 }
 
-impl View for &Rows {
-    type Error = Infallible;
+impl std::ops::Deref for Rows {
+    type Target = Memory;
 
-    fn step(&mut self, name: &StepRef) -> Result<Option<StepState>, Infallible> {
-        Ok(self.steps.get(name).cloned())
-    }
-
-    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, Infallible> {
-        Ok(self.values.get(name).cloned())
-    }
-
-    fn open_steps(&mut self) -> Result<Vec<StepState>, Infallible> {
-        let open = self.steps.values().filter(|step| !step.phase.is_terminal());
-        Ok(open.cloned().collect())
+    fn deref(&self) -> &Memory {
+        &self.kept
     }
 }
 
@@ -64,22 +53,22 @@ impl Rows {
             children += 1;
             RunId([children; 16])
         };
-        match tick(graph, &self.run, facts, Millis(now), &mut &*self, &mut fresh) {
-            Ok(changes) => (changes, children),
-            Err(never) => match never {},
-        }
+        let changes = self.kept.tick(graph, facts, Millis(now), &mut fresh);
+        (changes, children)
     }
 
     fn apply(&mut self, changes: Changes, children: u8) {
         self.children = children;
-        self.run = changes.run;
-        for (before, step) in changes.steps {
+        for (before, step) in &changes.steps {
             assert_eq!(before.as_ref(), self.steps.get(&step.step), "it was what it was");
-            let ended = before.is_some_and(|before| before.phase.is_terminal());
-            assert!(!ended, "{} has ended and is written again", step.step);
-            self.steps.insert(step.step.clone(), step);
+            let ended = before.as_ref().is_some_and(|before| before.phase.is_terminal());
+            assert!(
+                !ended || before.as_ref().is_some_and(|before| before.phase == step.phase),
+                "{} has ended and is written again",
+                step.step
+            );
         }
-        self.values.extend(changes.values);
+        self.kept.apply(&changes);
         let lines = changes.history.into_iter();
         self.history
             .extend(lines.map(|line| format!("{:?} {} {}", line.step, line.what, line.detail)));
@@ -135,9 +124,7 @@ impl<'p> Trial<'p> {
         };
         run.graph.as_mut().unwrap().deadline = deadline.map(Millis);
         let rows = Rows {
-            run,
-            steps: BTreeMap::new(),
-            values: BTreeMap::from([(ValueName::Input, Arc::new(json!({})))]),
+            kept: Memory::new(run, json!({})),
             history: Vec::new(),
             children: 0,
         };
@@ -221,7 +208,7 @@ impl<'p> Trial<'p> {
         }
         self.number += 1;
         let entry = self.number;
-        let state = self.rows.steps.get_mut(step).unwrap();
+        let state = self.rows.kept.steps.get_mut(step).unwrap();
         state.phase = StepPhase::Queued {
             entry,
             since: Millis(self.now),
@@ -336,8 +323,8 @@ impl<'p> Trial<'p> {
             Millis(self.now),
         )
         .unwrap();
-        self.rows.run = claimed.run;
-        self.rows.steps.insert(step.clone(), claimed.step);
+        self.rows.kept.run = claimed.run;
+        self.rows.kept.steps.insert(step.clone(), claimed.step);
         let step = step.to_string();
         self.log.push((self.now, Happened::Claimed { step, fence }));
         Some(())

@@ -27,6 +27,8 @@ pub(super) struct Moving<'a, V: View> {
     /// The steps that were open before this tick, once somebody has asked: reading them takes a look at every step.
     open_before: Option<Vec<StepState>>,
     values: BTreeMap<ValueName, Arc<Value>>,
+    /// The page of items that was read last: the branches of a tick stand side by side.
+    page: Option<(ValueName, Option<Arc<Value>>)>,
     /// Steps that have ended and whose successors are to be looked at.
     pub(super) ended: VecDeque<Key>,
     /// Branches that were counted in this tick.
@@ -58,6 +60,7 @@ impl<'a, V: View> Moving<'a, V> {
             steps: BTreeMap::new(),
             open_before: None,
             values: BTreeMap::new(),
+            page: None,
             ended: VecDeque::new(),
             counted: BTreeSet::new(),
             dispatch: Vec::new(),
@@ -117,6 +120,17 @@ impl<'a, V: View> Moving<'a, V> {
             Some(value) => Ok(Some(Arc::clone(value))),
             None => self.view.value(name),
         }
+    }
+
+    pub(super) fn page(&mut self, name: ValueName) -> Result<Option<Arc<Value>>, V::Error> {
+        if let Some((known, page)) = &self.page
+            && *known == name
+        {
+            return Ok(page.clone());
+        }
+        let page = self.value(&name)?;
+        self.page = Some((name, page.clone()));
+        Ok(page)
     }
 
     pub(super) fn keep(&mut self, name: ValueName, value: Arc<Value>) {
@@ -226,13 +240,49 @@ impl<'a, V: View> Moving<'a, V> {
                 continue;
             }
             let name = key.name(self.graph);
-            if let Some(hold) = self.hold() {
-                hold.unfollowed.push(name);
+            if self.hold().is_some() {
+                self.leave_unfollowed(&name)?;
                 continue;
             }
             self.follow(&key)?;
         }
         Ok(())
+    }
+
+    /// Notes in its own row that a step has ended while somebody held the run: the header stays as small as it is.
+    fn leave_unfollowed(&mut self, name: &StepRef) -> Result<(), V::Error> {
+        let Some(hold) = self.hold() else { return Ok(()) };
+        let number = hold.unfollowed;
+        hold.unfollowed += 1;
+        let (before, mut state) = match self.steps.remove(name) {
+            Some(both) => both,
+            None => match self.view.step(name)? {
+                Some(state) => (Some(state.clone()), state),
+                None => return Ok(()),
+            },
+        };
+        if let Some(graph) = state.graph.as_mut() {
+            graph.unfollowed = Some(number);
+        }
+        self.steps.insert(name.clone(), (before, state));
+        Ok(())
+    }
+
+    /// The steps that have ended while somebody held the run, in that order. They are noted no more.
+    pub(super) fn take_unfollowed(&mut self) -> Result<Vec<Key>, V::Error> {
+        let mut found = BTreeMap::new();
+        for state in self.open_rows()? {
+            let number = state.graph.as_ref().and_then(|graph| graph.unfollowed);
+            if let (Some(number), Some(key)) = (number, Key::of_name(self.graph, &state.step)) {
+                found.insert(number, key.clone());
+                let mut state = state;
+                if let Some(graph) = state.graph.as_mut() {
+                    graph.unfollowed = None;
+                }
+                self.put(&key, state)?;
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Folds one fact.
@@ -286,27 +336,39 @@ impl<'a, V: View> Moving<'a, V> {
             self.run.state = state;
         }
         let mut reopened = Vec::new();
+        let mut ended = Vec::new();
         for state in done {
             let Some(key) = Key::of_name(self.graph, &state.step) else {
                 continue;
             };
             if state.phase.is_terminal() {
-                let fresh = StepState {
-                    phase: StepPhase::Held { since: self.now },
-                    ..state.clone()
-                };
-                self.end(&key, fresh, state.phase.clone())?;
+                ended.push((key, state));
             } else {
                 self.reopen(&key, state.clone())?;
                 reopened.push(key);
             }
         }
+        let is_in = |graph: &Graph, key: &Key| reopened.iter().any(|scatter| key.is_in(graph, scatter));
+        for (key, state) in ended {
+            if is_in(self.graph, &key) {
+                // It is followed when the turn of its branch comes.
+                self.put(&key, state.clone())?;
+                continue;
+            }
+            let fresh = StepState {
+                phase: StepPhase::Held { since: self.now },
+                ..state.clone()
+            };
+            self.end(&key, fresh, state.phase.clone())?;
+        }
         self.settle()?;
         for root in self.graph.roots().to_vec() {
             self.reach_if_new(&Key::top(root))?;
         }
-        for scatter in reopened {
-            self.reach_branches(&scatter)?;
+        for scatter in &reopened {
+            if !is_in(self.graph, scatter) {
+                self.begin_branches(scatter)?;
+            }
         }
         Ok(Taken::Yes)
     }
@@ -380,6 +442,12 @@ impl<'a, V: View> Moving<'a, V> {
 
     /// All steps that have not ended, as this tick has them now.
     pub(super) fn open_now(&mut self) -> Result<Vec<StepState>, V::Error> {
+        let open = self.open_rows()?.into_iter();
+        Ok(open.filter(|state| !state.phase.is_terminal()).collect())
+    }
+
+    /// All steps that have not ended, or whose end was not followed.
+    fn open_rows(&mut self) -> Result<Vec<StepState>, V::Error> {
         let mut open: BTreeMap<StepRef, StepState> = BTreeMap::new();
         for state in self.open_before()? {
             open.insert(state.step.clone(), state.clone());
@@ -387,10 +455,7 @@ impl<'a, V: View> Moving<'a, V> {
         for (name, (_, state)) in &self.steps {
             open.insert(name.clone(), state.clone());
         }
-        Ok(open
-            .into_values()
-            .filter(|state| !state.phase.is_terminal())
-            .collect())
+        Ok(open.into_values().filter(StepState::is_open).collect())
     }
 
     fn open_before(&mut self) -> Result<&[StepState], V::Error> {
@@ -411,7 +476,7 @@ impl<'a, V: View> Moving<'a, V> {
         let before = self.open_before.iter().flatten();
         Ok(before
             .into_iter()
-            .any(|state| !self.steps.contains_key(&state.step)))
+            .any(|state| is_open(state) && !self.steps.contains_key(&state.step)))
     }
 
     pub(super) fn stop_attempt(&mut self, step: &StepRef) {

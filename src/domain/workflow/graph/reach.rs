@@ -9,7 +9,7 @@ use super::document::{EdgeKind, Join, OnError};
 use super::key::{Key, NodeId, ValueName};
 use super::kinds::StepKind;
 use super::moves::Moving;
-use super::state::{Branches, GraphStep, WaitsFor};
+use super::state::{GraphStep, WaitsFor};
 use super::template::as_text;
 use super::tick::{NewChild, StepError, View};
 use super::tries::SCATTER_OVER;
@@ -207,6 +207,7 @@ impl<V: View> Moving<'_, V> {
             let is_process = matches!(node.doc.kind, StepKind::Command(_) | StepKind::Sensor(_));
             let attempt = node.doc.timeouts.attempt.filter(|_| !is_process);
             graph_step.attempt_ms = attempt.map(|limit| limit.0);
+            graph_step.queue_ms = node.doc.timeouts.queue.map(|limit| limit.0);
             graph_step.kill_timeout_ms = node
                 .doc
                 .kind
@@ -265,7 +266,7 @@ impl<V: View> Moving<'_, V> {
         }
     }
 
-    fn wait(&mut self, key: &Key, state: StepState, on: WaitsFor) -> Result<(), V::Error> {
+    pub(super) fn wait(&mut self, key: &Key, state: StepState, on: WaitsFor) -> Result<(), V::Error> {
         if let WaitsFor::Timer { due } = on
             && due <= self.now
         {
@@ -356,199 +357,11 @@ impl<V: View> Moving<'_, V> {
         self.succeed(key, state, Some(Arc::new(json!({"run": run.to_string()}))))
     }
 
-    fn scatter(&mut self, key: &Key, state: StepState) -> Result<(), V::Error> {
-        let graph = self.graph;
-        let Some(scatter) = graph.node(key.node).as_scatter() else {
-            return Ok(());
-        };
-        let scope = self.scope([&scatter.items], key)?;
-        let items = match scatter.items.evaluate(&scope) {
-            Ok(items) => items,
-            Err(fault) => return self.fail(key, state, &error_of(&fault)),
-        };
-        let Some(total) = items.as_array().map(Vec::len) else {
-            let error = StepError::new("scatter.not_a_list", "`items` is not a list").for_good();
-            return self.fail(key, state, &error);
-        };
-        let (own_limit, max_bytes) = if let StepKind::Scatter(doc) = &graph.node(key.node).doc.kind {
-            (doc.max_items.map(|most| most as usize), doc.max_bytes)
-        } else {
-            (None, None)
-        };
-        // Counted only where there is a limit.
-        let bytes = max_bytes.map(|most| (most, items.to_string().len()));
-        if let Some((most, bytes)) = bytes.filter(|(most, bytes)| *bytes > *most as usize) {
-            let text = format!("`items` has {bytes} bytes as JSON; this scatter takes at most {most}");
-            return self.fail(key, state, &StepError::new("scatter.too_large", text).for_good());
-        }
-        let most = own_limit
-            .unwrap_or(limits::BRANCHES_MAX)
-            .min(limits::BRANCHES_MAX);
-        if total > most {
-            let text = format!("`items` has {total} items; a scatter takes at most {most}");
-            return self.fail(key, state, &StepError::new("scatter.too_many", text).for_good());
-        }
-        if total == 0 {
-            return self.succeed(key, state, Some(Arc::new(json!(0))));
-        }
-        self.keep(ValueName::Items(state.step.clone()), Arc::new(items));
-        let branches = Branches {
-            total: u32::try_from(total).unwrap_or(u32::MAX),
-            ..Branches::default()
-        };
-        self.wait(key, state, WaitsFor::Branches(branches))?;
-        self.begin_branches(key)
-    }
-
     pub(super) fn reach_if_new(&mut self, key: &Key) -> Result<(), V::Error> {
         if self.step_of(key)?.is_some() {
             return Ok(());
         }
         self.reach(key)
-    }
-
-    /// A scatter that was taken over waits for branches again: it is counted from the start.
-    pub(super) fn reopen(&mut self, key: &Key, mut state: StepState) -> Result<(), V::Error> {
-        let items = self.value(&ValueName::Items(state.step.clone()))?;
-        let total = items.as_deref().and_then(Value::as_array).map_or(0, Vec::len);
-        let total = u32::try_from(total).unwrap_or(u32::MAX);
-        let branches = Branches {
-            total,
-            begun: total,
-            ..Branches::default()
-        };
-        state.phase = StepPhase::Waiting {
-            since: self.now,
-            on: WaitsFor::Branches(branches),
-        };
-        self.put(key, state)
-    }
-
-    /// The branches of a scatter of which nothing was taken over.
-    pub(super) fn reach_branches(&mut self, key: &Key) -> Result<(), V::Error> {
-        let graph = self.graph;
-        let Some(scatter) = graph.node(key.node).as_scatter() else {
-            return Ok(());
-        };
-        let state = self.step_of(key)?;
-        let Some(StepPhase::Waiting {
-            on: WaitsFor::Branches(branches),
-            ..
-        }) = state.map(|state| state.phase)
-        else {
-            return Ok(());
-        };
-        for branch in 0..branches.total {
-            for root in &scatter.roots {
-                self.reach_if_new(&key.inside(*root, branch))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins as many branches as may be open.
-    fn begin_branches(&mut self, key: &Key) -> Result<(), V::Error> {
-        let graph = self.graph;
-        let node = graph.node(key.node);
-        let (Some(scatter), StepKind::Scatter(doc)) = (node.as_scatter(), &node.doc.kind) else {
-            return Ok(());
-        };
-        let open_max = doc
-            .max_parallel
-            .unwrap_or(limits::OPEN_BRANCHES_MAX)
-            .min(limits::OPEN_BRANCHES_MAX);
-        let Some(mut state) = self.step_of(key)? else {
-            return Ok(());
-        };
-        if state.graph.as_ref().is_some_and(|graph| graph.over.is_some()) {
-            return Ok(());
-        }
-        let StepPhase::Waiting {
-            on: WaitsFor::Branches(branches),
-            ..
-        } = &mut state.phase
-        else {
-            return Ok(());
-        };
-        let from = branches.begun;
-        let room = open_max.saturating_sub(branches.open());
-        branches.begun = branches.total.min(from + room);
-        let to = branches.begun;
-        if from == to {
-            return Ok(());
-        }
-        self.put(key, state)?;
-        for branch in from..to {
-            for root in &scatter.roots {
-                self.reach(&key.inside(*root, branch))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the branch in which a step has ended, when it was the last of it.
-    fn count_branch(&mut self, key: &Key) -> Result<(), V::Error> {
-        let graph = self.graph;
-        let Some((scatter_key, branch)) = key.around(graph) else {
-            return Ok(());
-        };
-        let node = graph.node(scatter_key.node);
-        let (Some(scatter), StepKind::Scatter(doc)) = (node.as_scatter(), &node.doc.kind) else {
-            return Ok(());
-        };
-        let whole = scatter_key.inside(scatter_key.node, branch);
-        if self.counted.contains(&whole) {
-            return Ok(());
-        }
-        let mut failed = false;
-        for id in &scatter.body {
-            let Some(state) = self.step_of(&scatter_key.inside(*id, branch))? else {
-                return Ok(());
-            };
-            if !state.phase.is_terminal() {
-                return Ok(());
-            }
-            failed |= graph.node(*id).fails_run_by(&state.phase).is_some();
-        }
-        self.counted.insert(whole);
-        let Some(mut state) = self.step_of(&scatter_key)? else {
-            return Ok(());
-        };
-        let StepPhase::Waiting {
-            on: WaitsFor::Branches(branches),
-            ..
-        } = &mut state.phase
-        else {
-            return Ok(());
-        };
-        if failed {
-            branches.failed += 1;
-        } else {
-            branches.succeeded += 1;
-        }
-        let branches = *branches;
-        let over = state.graph.as_ref().and_then(|graph| graph.over.clone());
-        let last = if over.is_some() {
-            branches.begun
-        } else {
-            branches.total
-        };
-        if branches.succeeded + branches.failed < last {
-            self.put(&scatter_key, state)?;
-            return self.begin_branches(&scatter_key);
-        }
-        if let Some(why) = over {
-            let error = StepError::new("timeout.total", why).for_good();
-            return self.fail(&scatter_key, state, &error);
-        }
-        if doc
-            .tolerated_failures
-            .is_exceeded(branches.failed, branches.total)
-        {
-            let text = format!("{} of {} branches failed", branches.failed, branches.total);
-            return self.fail(&scatter_key, state, &StepError::new("scatter.failed", text));
-        }
-        self.succeed(&scatter_key, state, Some(Arc::new(json!(branches.total))))
     }
 }
 

@@ -41,9 +41,10 @@ impl<V: View> Moving<'_, V> {
         if (wanted.has("item") || wanted.has("index"))
             && let Some((scatter, branch)) = key.around(self.graph)
         {
-            let items = self.value(&ValueName::Items(scatter.name(self.graph)))?;
-            let item = items.as_deref().and_then(|items| items.get(branch as usize));
-            scope.set("item", item.unwrap_or(&Value::Null));
+            if wanted.has("item") {
+                let item = self.item_of(&scatter, branch)?;
+                scope.set("item", &item);
+            }
             scope.set("index", &json!(branch));
         }
         if wanted.all_steps {

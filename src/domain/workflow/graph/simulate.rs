@@ -2,7 +2,6 @@
 //! would do is assumed; nothing is waited for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -10,8 +9,9 @@ use serde_json::Value;
 
 use super::build::Graph;
 use super::key::{Key, ValueName};
+use super::memory::Memory;
 use super::state::WaitsFor;
-use super::tick::{AttemptEnd, Changes, Fact, StepError, View, tick};
+use super::tick::{AttemptEnd, Changes, Fact, StepError};
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::words::ids::RunId;
 use crate::words::limits;
@@ -67,39 +67,15 @@ pub struct SimulatedStep {
 struct Stage<'a> {
     graph: &'a Graph,
     assumed: &'a Assumed,
-    run: Run,
+    rows: Memory,
     now: Millis,
     begun: Millis,
-    steps: BTreeMap<StepRef, StepState>,
-    values: BTreeMap<ValueName, Arc<Value>>,
     /// What somebody else would do, in the order in which it could be done.
     wanted: VecDeque<StepRef>,
     timers: BTreeSet<(Millis, StepRef)>,
     ended: Vec<SimulatedStep>,
     /// Runs and fences are told apart by their numbers.
     number: u64,
-}
-
-struct Memory<'m>(
-    &'m BTreeMap<StepRef, StepState>,
-    &'m BTreeMap<ValueName, Arc<Value>>,
-);
-
-impl View for Memory<'_> {
-    type Error = Infallible;
-
-    fn step(&mut self, name: &StepRef) -> Result<Option<StepState>, Infallible> {
-        Ok(self.0.get(name).cloned())
-    }
-
-    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, Infallible> {
-        Ok(self.1.get(name).cloned())
-    }
-
-    fn open_steps(&mut self) -> Result<Vec<StepState>, Infallible> {
-        let open = self.0.values().filter(|step| !step.phase.is_terminal());
-        Ok(open.cloned().collect())
-    }
 }
 
 /// Runs a graph with this input and nobody but the coordinator.
@@ -120,11 +96,9 @@ pub fn simulate(graph: &Graph, name: &JobName, input: Value, assumed: &Assumed, 
     let mut stage = Stage {
         graph,
         assumed,
-        run,
+        rows: Memory::new(run, input),
         now,
         begun: now,
-        steps: BTreeMap::new(),
-        values: BTreeMap::from([(ValueName::Input, Arc::new(input))]),
         wanted: VecDeque::new(),
         timers: BTreeSet::new(),
         ended: Vec::new(),
@@ -132,7 +106,7 @@ pub fn simulate(graph: &Graph, name: &JobName, input: Value, assumed: &Assumed, 
     };
     stage.tell(&Fact::Begun);
     let mut cut = false;
-    while !stage.run.state.is_terminal() {
+    while !stage.rows.run.state.is_terminal() {
         if stage.ended.len() > limits::SIMULATED_STEPS_MAX || stage.number > limits::SIMULATED_DEEDS_MAX {
             cut = true;
             break;
@@ -143,8 +117,8 @@ pub fn simulate(graph: &Graph, name: &JobName, input: Value, assumed: &Assumed, 
     }
     stage.ended.truncate(limits::SIMULATED_STEPS_MAX);
     Simulation {
-        state: stage.run.state.word(),
-        reason: stage.run.state.reason().map(str::to_owned),
+        state: stage.rows.run.state.word(),
+        reason: stage.rows.run.state.reason().map(str::to_owned),
         output: stage.value(&ValueName::Result),
         waited_ms: stage.now.since(stage.begun),
         steps: stage.ended,
@@ -154,14 +128,14 @@ pub fn simulate(graph: &Graph, name: &JobName, input: Value, assumed: &Assumed, 
 
 impl Stage<'_> {
     fn value(&self, name: &ValueName) -> Value {
-        self.values
+        self.rows
+            .values
             .get(name)
             .map(|value| (**value).clone())
             .unwrap_or_default()
     }
 
     fn tell(&mut self, fact: &Fact) {
-        let mut view = Memory(&self.steps, &self.values);
         let number = &mut self.number;
         let mut fresh = || {
             *number += 1;
@@ -170,15 +144,12 @@ impl Stage<'_> {
             RunId(id)
         };
         let facts = std::slice::from_ref(fact);
-        match tick(self.graph, &self.run, facts, self.now, &mut view, &mut fresh) {
-            Ok(changes) => self.apply(changes),
-            Err(never) => match never {},
-        }
+        let changes = self.rows.tick(self.graph, facts, self.now, &mut fresh);
+        self.apply(changes);
     }
 
     fn apply(&mut self, changes: Changes) {
-        self.run = changes.run;
-        self.values.extend(changes.values);
+        self.rows.apply(&changes);
         // One tick ends many steps; its history has their order.
         let mut order = BTreeMap::new();
         for (place, transition) in changes.history.into_iter().enumerate() {
@@ -209,7 +180,6 @@ impl Stage<'_> {
                 | StepPhase::Cancelled { .. }
                 | StepPhase::UpstreamFailed { .. } => self.ended.extend(self.simulated(&step)),
             }
-            self.steps.insert(step.step.clone(), step);
         }
     }
 
@@ -231,7 +201,13 @@ impl Stage<'_> {
     fn go_on(&mut self) -> bool {
         self.number += 1;
         if let Some(name) = self.wanted.pop_front() {
-            if let Some(fact) = self.steps.get(&name).cloned().and_then(|step| self.deed(&step)) {
+            if let Some(fact) = self
+                .rows
+                .steps
+                .get(&name)
+                .cloned()
+                .and_then(|step| self.deed(&step))
+            {
                 self.tell(&fact);
             }
             return true;
@@ -296,7 +272,7 @@ impl Stage<'_> {
             phase,
             ..step.clone()
         };
-        self.steps.insert(step.step.clone(), running);
+        self.rows.steps.insert(step.step.clone(), running);
         let end = match end {
             Ok(output) => AttemptEnd::Succeeded(output),
             Err(error) => AttemptEnd::Failed(error),

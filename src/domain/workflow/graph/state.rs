@@ -69,8 +69,8 @@ pub struct Hold {
     pub reason: String,
     /// Since when.
     pub since: Millis,
-    /// Steps that have ended and whose successors were not looked at.
-    pub unfollowed: Vec<StepRef>,
+    /// How many steps have ended meanwhile whose successors were not looked at. Their own rows say which.
+    pub unfollowed: u32,
 }
 
 /// What the step of a graph carries besides its phase.
@@ -94,12 +94,16 @@ pub struct GraphStep {
     pub pokes: u32,
     /// From SIGTERM to SIGKILL of its process.
     pub kill_timeout_ms: u64,
-    /// In which line it stands while it is ready; in none when its slot pool has refused it.
+    /// In which line it stands while it is ready; when its slot pool has refused it, in the line before that.
     pub line: Option<Line>,
     /// The line to which it goes back when its claim is given back.
     pub home: Option<Line>,
     /// What its process is ended for, when its own time is over.
     pub over: Option<String>,
+    /// How long it may wait for a start of its attempt.
+    pub queue_ms: Option<u64>,
+    /// It has ended while somebody held the run, as the so-manieth, and its successors were not looked at.
+    pub unfollowed: Option<u32>,
 }
 
 /// Where a ready step waits for somebody who executes it.
@@ -140,6 +144,8 @@ impl GraphStep {
             line: None,
             home: None,
             over: None,
+            queue_ms: None,
+            unfollowed: None,
         }
     }
 }

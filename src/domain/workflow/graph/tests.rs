@@ -1,7 +1,5 @@
 //! The tick over a run that is kept in maps: what follows what, and what a run says at its end.
 
-use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -9,7 +7,8 @@ use serde_json::{Value, json};
 use super::again;
 use super::build::Graph;
 use super::key::ValueName;
-use super::tick::{AttemptEnd, Changes, Fact, StepError, Taken, View, tick};
+use super::memory::Memory;
+use super::tick::{AttemptEnd, Changes, Fact, StepError, Taken};
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
@@ -18,33 +17,9 @@ use crate::words::time::Millis;
 /// A run in memory.
 pub(super) struct World {
     pub(super) graph: Graph,
-    pub(super) run: Run,
-    pub(super) steps: BTreeMap<StepRef, StepState>,
-    pub(super) values: BTreeMap<ValueName, Arc<Value>>,
+    pub(super) rows: Memory,
     pub(super) now: Millis,
     fence: u64,
-}
-
-struct Maps<'a>(
-    &'a BTreeMap<StepRef, StepState>,
-    &'a BTreeMap<ValueName, Arc<Value>>,
-);
-
-impl View for Maps<'_> {
-    type Error = Infallible;
-
-    fn step(&mut self, name: &StepRef) -> Result<Option<StepState>, Infallible> {
-        Ok(self.0.get(name).cloned())
-    }
-
-    fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, Infallible> {
-        Ok(self.1.get(name).cloned())
-    }
-
-    fn open_steps(&mut self) -> Result<Vec<StepState>, Infallible> {
-        let open = self.0.values().filter(|step| !step.phase.is_terminal());
-        Ok(open.cloned().collect())
-    }
 }
 
 impl World {
@@ -65,30 +40,20 @@ impl World {
         };
         World {
             graph: Graph::build(document).unwrap(),
-            run,
-            steps: BTreeMap::new(),
-            values: BTreeMap::from([(ValueName::Input, Arc::new(input))]),
+            rows: Memory::new(run, input),
             now: Millis(1_000),
             fence: 0,
         }
     }
 
     pub(super) fn tell(&mut self, facts: &[Fact]) -> Changes {
-        let mut view = Maps(&self.steps, &self.values);
         let mut number = 1;
         let mut fresh = || {
             number += 1;
             RunId([number; 16])
         };
-        let changes = match tick(&self.graph, &self.run, facts, self.now, &mut view, &mut fresh) {
-            Ok(changes) => changes,
-            Err(never) => match never {},
-        };
-        self.run = changes.run.clone();
-        for (_, step) in &changes.steps {
-            self.steps.insert(step.step.clone(), step.clone());
-        }
-        self.values.extend(changes.values.clone());
+        let changes = self.rows.tick(&self.graph, facts, self.now, &mut fresh);
+        self.rows.apply(&changes);
         changes
     }
 
@@ -102,7 +67,7 @@ impl World {
     pub(super) fn claim(&mut self, step: &str) -> u64 {
         self.fence += 1;
         let name = StepRef::new(step).unwrap();
-        let state = self.steps.get_mut(&name).unwrap();
+        let state = self.rows.steps.get_mut(&name).unwrap();
         assert!(
             matches!(state.phase, StepPhase::Ready { .. }),
             "{step} is {}",
@@ -136,19 +101,22 @@ impl World {
 
     pub(super) fn word(&self, step: &str) -> &'static str {
         let name = StepRef::new(step).unwrap();
-        self.steps.get(&name).map_or("pending", |step| step.phase.word())
+        self.rows
+            .steps
+            .get(&name)
+            .map_or("pending", |step| step.phase.word())
     }
 
-    fn result(&self) -> Value {
-        (*self.values[&ValueName::Result]).clone()
+    pub(super) fn result(&self) -> Value {
+        (*self.rows.values[&ValueName::Result]).clone()
     }
 }
 
-fn task(name: &str) -> Value {
+pub(super) fn task(name: &str) -> Value {
     json!({"ref": name, "type": "STEP_TYPE_TASK", "args": {"queue": "q"}})
 }
 
-fn edge(from: &str, to: &str) -> Value {
+pub(super) fn edge(from: &str, to: &str) -> Value {
     json!({"source_ref": from, "target_ref": to})
 }
 
@@ -172,7 +140,7 @@ fn hello_world_waits_and_ends() {
     assert_eq!(world.word("pause"), "waiting", "it is early");
     world.now = Millis(3_000);
     world.tell(&[due]);
-    assert_eq!(world.run.state.word(), "succeeded");
+    assert_eq!(world.rows.run.state.word(), "succeeded");
     assert_eq!(world.result()["due"], "1970-01-01T00:00:03.000Z");
 }
 
@@ -187,12 +155,12 @@ fn failures_take_failure_edges_and_fail_the_run_at_its_end() {
     );
     world.broken("a");
     assert_eq!(world.word("after"), "upstream_failed");
-    assert_eq!(world.run.state.word(), "running", "others go on");
+    assert_eq!(world.rows.run.state.word(), "running", "others go on");
     world.done("handler", json!(1));
     world.done("always", json!(1));
     world.done("b", json!(1));
-    assert_eq!(world.run.state.word(), "failed");
-    assert_eq!(world.run.state.reason(), Some("step a: it broke"));
+    assert_eq!(world.rows.run.state.word(), "failed");
+    assert_eq!(world.rows.run.state.reason(), Some("step a: it broke"));
 }
 
 #[test]
@@ -235,11 +203,11 @@ fn a_switch_skips_what_it_does_not_choose() {
     assert_eq!((world.word("big"), world.word("deep")), ("skipped", "skipped"));
     world.done("small", json!("s"));
     world.done("end", json!("e"));
-    assert_eq!(world.run.state.word(), "succeeded");
+    assert_eq!(world.rows.run.state.word(), "succeeded");
     assert_eq!(world.result(), json!("e"));
 }
 
-fn fan(extra: &Value) -> Value {
+pub(super) fn fan(extra: &Value) -> Value {
     let mut args = json!({"items": "input.list", "body": {"steps": [task("one")]}});
     args.as_object_mut()
         .unwrap()
@@ -261,10 +229,10 @@ fn a_scatter_does_its_body_for_each_item() {
     assert_eq!(world.word("one#2"), "ready");
     world.done("one#2", json!("Z"));
     world.done("one#0", json!("X"));
-    assert_eq!(world.run.state.word(), "succeeded");
+    assert_eq!(world.rows.run.state.word(), "succeeded");
     assert_eq!(world.result(), json!({"results": ["X", "Y", "Z"], "failed": []}));
     let empty = World::begun(fan(&json!({})), json!({"list": []}));
-    assert_eq!(empty.run.state.word(), "succeeded");
+    assert_eq!(empty.rows.run.state.word(), "succeeded");
 }
 
 #[test]
@@ -277,7 +245,7 @@ fn failed_branches_are_tolerated_up_to_the_limit() {
         world.broken("one#1");
         world.done("one#0", json!(0));
         world.done("one#2", json!(2));
-        assert_eq!(world.run.state.word(), state);
+        assert_eq!(world.rows.run.state.word(), state);
         if tolerated == 1 {
             let failed = json!([{"index": 1, "error": {"code": "boom", "message": "it broke"}}]);
             assert_eq!(world.result(), json!({"results": [0, 2], "failed": failed}));
@@ -306,7 +274,10 @@ fn retries_follow_the_policy() {
     world.now = Millis(4_000);
     world.tell(&[due]);
     world.broken("a");
-    assert_eq!((world.word("a"), world.run.state.word()), ("failed", "failed"));
+    assert_eq!(
+        (world.word("a"), world.rows.run.state.word()),
+        ("failed", "failed")
+    );
     for (code, message) in [("fatal", "x"), ("boom", "no")] {
         let mut world = World::begun(document.clone(), json!({}));
         world.work("a", AttemptEnd::Failed(StepError::new(code, message)));
@@ -325,13 +296,13 @@ fn a_cancelled_run_ends_when_nothing_runs_any_more() {
     let changes = world.tell(&[Fact::Cancel { by: "me".to_owned() }]);
     assert_eq!(changes.stop, [StepRef::new("a").unwrap()]);
     assert_eq!((world.word("b"), world.word("w")), ("cancelled", "cancelled"));
-    assert_eq!(world.run.state.word(), "running");
+    assert_eq!(world.rows.run.state.word(), "running");
     world.tell(&[Fact::Attempt {
         step: StepRef::new("a").unwrap(),
         fence,
         end: AttemptEnd::Cancelled("cancelled by me".to_owned()),
     }]);
-    assert_eq!(world.run.state.word(), "cancelled");
+    assert_eq!(world.rows.run.state.word(), "cancelled");
 }
 
 #[test]
@@ -345,7 +316,7 @@ fn a_paused_run_goes_on_where_it_was() {
         by: "me".to_owned(),
         reason: String::new(),
     }]);
-    assert_eq!(world.run.state.word(), "paused");
+    assert_eq!(world.rows.run.state.word(), "paused");
     let changes = world.tell(&[Fact::Attempt {
         step: StepRef::new("a").unwrap(),
         fence,
@@ -356,7 +327,7 @@ fn a_paused_run_goes_on_where_it_was() {
     assert_eq!(changes.dispatch.len(), 2, "b was held, c follows a");
     world.done("b", json!(1));
     world.done("c", json!(1));
-    assert_eq!(world.run.state.word(), "succeeded");
+    assert_eq!(world.rows.run.state.word(), "succeeded");
 }
 
 #[test]
@@ -382,7 +353,7 @@ fn approvals_and_checkpoints_wait_for_people() {
         step: StepRef::new("form").unwrap(),
     }]);
     assert_eq!(world.word("form"), "failed");
-    assert_eq!(world.run.state.word(), "failed");
+    assert_eq!(world.rows.run.state.word(), "failed");
 }
 
 #[test]
@@ -394,13 +365,16 @@ fn steps_that_end_the_run_end_it() {
     );
     world.done("a", json!({"x": 1}));
     assert_eq!(world.word("slow"), "cancelled");
-    assert_eq!((world.run.state.word(), world.result()), ("succeeded", json!(2)));
+    assert_eq!(
+        (world.rows.run.state.word(), world.result()),
+        ("succeeded", json!(2))
+    );
     let failed = World::begun(
         json!({"family_slug": "w", "steps": [{"ref": "stop", "type": "STEP_TYPE_FAIL",
             "args": {"code": "bad", "message": "not {{ input.n }}"}}]}),
         json!({"n": 7}),
     );
-    assert_eq!(failed.run.state.reason(), Some("step stop: not 7"));
+    assert_eq!(failed.rows.run.state.reason(), Some("step stop: not 7"));
 }
 
 #[test]
@@ -410,29 +384,10 @@ fn an_expression_that_fails_fails_its_step() {
             "args": {"operation": "project", "project": {"x": "input.missing.deep"}}}]}),
         json!({}),
     );
-    assert_eq!((world.word("a"), world.run.state.word()), ("failed", "failed"));
-}
-
-/// W7 of the field's cases, in small: only what failed is done again.
-#[test]
-fn w7_a_failed_branch_alone_is_tried_again() {
-    let mut first = World::begun(fan(&json!({})), json!({"list": [0, 1, 2]}));
-    first.broken("one#1");
-    first.done("one#0", json!(0));
-    first.done("one#2", json!(2));
-    assert_eq!(first.run.state.word(), "failed");
-    let steps: Vec<StepState> = first.steps.values().cloned().collect();
-    let done = again::taken_over(&first.graph, &steps, None, Millis(9_000)).unwrap();
-    let mut second = World::new(fan(&json!({})), json!({"list": [0, 1, 2]}));
-    second.values.extend(first.values.clone());
-    second
-        .values
-        .remove(&ValueName::Error(StepRef::new("one#1").unwrap()));
-    let changes = second.tell(&[Fact::BegunWith(done)]);
-    assert_eq!(changes.dispatch.len(), 1);
-    second.done("one#1", json!(1));
-    assert_eq!(second.run.state.word(), "succeeded");
-    assert_eq!(second.result(), json!({"results": [0, 1, 2], "failed": []}));
+    assert_eq!(
+        (world.word("a"), world.rows.run.state.word()),
+        ("failed", "failed")
+    );
 }
 
 #[test]
@@ -445,7 +400,7 @@ fn a_run_is_tried_again_from_a_step_on() {
     for step in ["a", "b", "d", "c"] {
         first.done(step, json!(step));
     }
-    let steps: Vec<StepState> = first.steps.values().cloned().collect();
+    let steps: Vec<StepState> = first.rows.steps.values().cloned().collect();
     let from = |name: &str| {
         again::taken_over(
             &first.graph,
@@ -463,10 +418,10 @@ fn a_run_is_tried_again_from_a_step_on() {
         Err(again::NotAgain::NothingFailed)
     );
     let mut second = World::new(document(), json!({}));
-    second.values.extend(first.values.clone());
+    second.rows.values.extend(first.rows.values.clone());
     second.tell(&[Fact::BegunWith(done)]);
     assert_eq!((second.word("b"), second.word("d")), ("ready", "succeeded"));
     second.done("b", json!(1));
     second.done("c", json!(1));
-    assert_eq!(second.run.state.word(), "succeeded");
+    assert_eq!(second.rows.run.state.word(), "succeeded");
 }

@@ -27,7 +27,8 @@ pub trait View {
     /// A value.
     fn value(&mut self, name: &ValueName) -> Result<Option<Arc<Value>>, Self::Error>;
 
-    /// All steps that were reached and have not ended. Asked only when a run ends early, or is held or let go.
+    /// All steps that were reached and have not ended, or whose end was not followed ([`StepState::is_open`]). Asked only when a
+    /// run ends early, or is held or let go.
     fn open_steps(&mut self) -> Result<Vec<StepState>, Self::Error>;
 }
 

@@ -40,7 +40,7 @@ pub(super) fn queue_limit(state: &StepState, node: &Node) -> Option<Millis> {
 }
 
 /// Sets the timer of a graph's step by its phase: the earliest of its limits.
-pub(super) fn set(state: &mut StepState, node: &Node) {
+pub fn set(state: &mut StepState, node: &Node) {
     let timer = due(state, node);
     if let Some(graph) = state.graph.as_mut() {
         graph.timer = timer;

@@ -184,14 +184,6 @@ impl<V: View> Moving<'_, V> {
                 .refused
                 .unwrap_or_else(|| "it did not start in time".to_owned());
             self.time_out(&key, state, &StepError::new("timeout.queue", why))?;
-        } else if matches!(state.phase, StepPhase::Ready { .. }) && graph.refused.is_some() {
-            // It asks again; its place in time and its attempt stay.
-            self.dispatch.push((state.step.clone(), key.node));
-            let mut state = state;
-            if let Some(graph) = state.graph.as_mut() {
-                graph.refused = None;
-            }
-            self.put(&key, state)?;
         } else if matches!(state.phase, StepPhase::Running { started_at, .. }
             if graph.attempt_ms.is_some_and(|limit| started_at.plus(limit) <= now))
         {
@@ -261,9 +253,9 @@ impl<V: View> Moving<'_, V> {
             if matches!(
                 &inner.phase,
                 StepPhase::Waiting {
-                    on: WaitsFor::Branches(_),
+                    on: WaitsFor::Branches(branches),
                     ..
-                }
+                } if branches.open() > 0
             ) {
                 // It ends when its own branches have.
                 let mut over = inner;

@@ -59,6 +59,11 @@ fn fault_of(
     doubtful: &BTreeSet<String>,
 ) -> Option<(&'static str, String)> {
     match path {
+        [root, ..] if root == "vars" => {
+            let message =
+                "nothing sets `vars` yet, so it would always be empty; read `input` or the output of a step";
+            Some(("workflow.unknown_field", message.to_owned()))
+        }
         [root, field, ..] if root == "run" && !RUN_FIELDS.contains(&field.as_str()) => {
             let near = did_you_mean(field, RUN_FIELDS);
             let message = format!(

@@ -324,6 +324,12 @@ fn expressions_see_what_comes_before() {
         of("run.ident"),
         format!("{at} workflow.unknown_field `run` has id, started_at, attempt, not `ident`")
     );
+    assert_eq!(
+        of("vars.region"),
+        format!(
+            "{at} workflow.unknown_field nothing sets `vars` yet, so it would always be empty; read `input` or the output of a step"
+        )
+    );
     assert!(
         of("item").starts_with(&format!("{at} expr.unknown_reference")),
         "{}",
