@@ -15,7 +15,10 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
+    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk,
+    run_list, run_pins, run_signals, run_start, run_steps, run_values, runs, schedules, slots, start, status,
+    store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`

@@ -23,7 +23,9 @@ use crate::engine::changes::cancel::RunCancelled;
 use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
-use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS, TASK_CLAIMS};
+use crate::store::tables::{
+    ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS, TASK_CLAIMS,
+};
 use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
