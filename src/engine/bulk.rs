@@ -165,7 +165,7 @@ async fn again_of(
     run: &Matched,
     wisher: &Wisher,
 ) -> Result<Result<Arc<Begin>, String>, ChangeError> {
-    if engine.disk.lack().is_some() {
+    if engine.rules().no_room {
         return Ok(Err(disk::NO_ROOM.to_owned()));
     }
     let (for_read, blobs) = (engine.clone(), engine.store.blobs());

@@ -240,7 +240,7 @@ fn dag_of(book: &Book, wish: &NewRun) -> Result<(), Begun> {
     let is_empty = match &*wish.input {
         Value::Null => true,
         Value::Object(members) => members.is_empty(),
-        _ => false,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
     };
     if !is_empty {
         return Err(Begun::BadInput(vec![Issue {

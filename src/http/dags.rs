@@ -35,9 +35,10 @@ pub(super) fn of(book: &Book, name: &JobName) -> Option<Dag> {
 
 /// Those that may stand on a page of all workflows, one more than it holds.
 pub(super) fn on_page(book: &Book, paging: &Paging) -> Vec<Dag> {
-    let named = book.jobs.iter().filter(|(_, job)| job.definition.is_graph());
-    let names = paging::all_after(named.map(|(name, _)| name), paging).into_iter();
-    names
+    let dags = book.jobs.iter().filter(|(_, job)| job.definition.is_graph());
+    let behind = paging::all_after(dags.map(|(name, _)| name), paging);
+    behind
+        .into_iter()
         .take(paging.size + 1)
         .filter_map(|name| of(book, name))
         .collect()

@@ -137,7 +137,14 @@ fn life(
             StepPhase::Succeeded { .. } => Some(Outcome::Succeeded),
             StepPhase::Failed { .. } => Some(Outcome::Failed),
             StepPhase::Cancelled { .. } => Some(Outcome::Cancelled),
-            _ => None,
+            StepPhase::Ready { .. }
+            | StepPhase::Queued { .. }
+            | StepPhase::Running { .. }
+            | StepPhase::Retrying { .. }
+            | StepPhase::Waiting { .. }
+            | StepPhase::Held { .. }
+            | StepPhase::Skipped { .. }
+            | StepPhase::UpstreamFailed { .. } => None,
         };
         for segment in &mut line.segments {
             segment.kind = SegmentKind::Running;

@@ -562,7 +562,7 @@ async fn nothing_is_an_empty_object_where_an_object_is_wanted() {
     let list = face.post_json(path, r#"{"input": []}"#).await;
     assert_eq!(
         list.json()["errors"][0]["detail"],
-        "must be of type object, and is an array"
+        "must be of type object, and is a list"
     );
     let named = hello_with(|document| document["input_schema"]["required"] = json!(["name"]));
     put(&face, &[], &named).await;

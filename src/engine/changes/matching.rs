@@ -278,7 +278,7 @@ fn moved_on(
 fn once(
     tx: &mut Tx<'_>,
     ticket: Option<Ticket>,
-    begin: impl FnOnce(&mut Tx<'_>) -> Result<Result<RunId, String>, Abort>,
+    make: impl FnOnce(&mut Tx<'_>) -> Result<Result<RunId, String>, Abort>,
 ) -> Result<Result<RunId, String>, Abort> {
     if let Some(ticket) = ticket
         && let Some(Told::Before(answer)) = remember::before::<()>(tx, ticket)?
@@ -286,7 +286,7 @@ fn once(
     {
         return Ok(Ok(run));
     }
-    let begun = begin(tx)?;
+    let begun = make(tx)?;
     if let (Some(ticket), Ok(run)) = (ticket, &begun) {
         let body = JsonText::of(run).expect("an id is plain data");
         let answer = Answer {
@@ -309,13 +309,12 @@ fn rerun(
         Ok(start) => start,
         Err(why) => return Ok(Err(why.clone())),
     };
-    Ok(match start::start(tx, book, start)? {
-        Started::Queued { run, .. } | Started::Ready { run } => Ok(run),
-        refused => {
-            let why = refused.refusal(&start.name);
-            Err(why.unwrap_or_else(|| format!("{of} was not repeated")))
-        }
-    })
+    let started = start::start(tx, book, start)?;
+    if let Started::Queued { run, .. } | Started::Ready { run } = started {
+        return Ok(Ok(run));
+    }
+    let why = started.refusal(&start.name);
+    Ok(Err(why.unwrap_or_else(|| format!("{of} was not repeated"))))
 }
 
 fn again(

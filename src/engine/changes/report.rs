@@ -179,7 +179,12 @@ pub fn graph_ended(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
     let (outcome, last) = match &run.state {
         RunState::Succeeded { .. } => (Outcome::Succeeded, None),
         RunState::TimedOut { .. } => (Outcome::TimedOut, last_failure(tx, run.id)?),
-        _ => (Outcome::Failed, last_failure(tx, run.id)?),
+        RunState::Failed { .. }
+        | RunState::Pending
+        | RunState::Running { .. }
+        | RunState::Paused { .. }
+        | RunState::Cancelled { .. }
+        | RunState::Skipped { .. } => (Outcome::Failed, last_failure(tx, run.id)?),
     };
     let last = last.map(|(_, attempt)| attempt);
     let no_attempt = last.is_none();

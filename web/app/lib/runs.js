@@ -173,7 +173,7 @@ export function deedsOf(preview) {
   if (preview.retry > 0) said.push(`${plural(preview.retry, "run gets", "runs get")} the next attempt now`);
   if (preview.rerun > 0) said.push(`${plural(preview.rerun, "job starts", "jobs start")} as a new run`);
   if (preview.retry_failed) said.push(`${plural(preview.retry_failed, "workflow run is", "workflow runs are")} tried again where ${preview.retry_failed === 1 ? "it" : "they"} failed, as a new run each`);
-  if (preview.collapsed > 0) said.push(`${plural(preview.collapsed, "older run is", "older runs are")} left alone: another run stands for each`);
+  if (preview.collapsed > 0) said.push(`${plural(preview.collapsed, "older run is", "older runs are")} left alone: another run stands for ${preview.collapsed === 1 ? "it" : "each"}`);
   return said;
 }
 

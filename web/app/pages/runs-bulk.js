@@ -41,6 +41,10 @@ async function wishOf(all, moved) {
     say(`Nothing to do: ${none}.`);
     return undefined;
   }
+  if (preview.collapsed === preview.count) {
+    say(`Nothing to do: another run stands for ${preview.count === 1 ? "it" : "each of them"} already.`);
+    return undefined;
+  }
   return {
     title: `${title} ${plural(preview.count, "run")}`,
     will: html`<${Will} preview=${preview} moved=${moved} what=${what} />`,
