@@ -151,10 +151,13 @@ pub(super) fn reasons(run: &Value, face: &Clockface) -> Vec<String> {
         return sentences;
     }
     let mut sentences = Vec::new();
+    sentences.extend(of_whole_run(run, &state));
     for step in fields::list(run, &["steps"]) {
         match state_of(step).as_str() {
             "running" => sentences.push(running_sentence(run, step, face)),
             "succeeded" | "failed" | "cancelled" | "skipped" | "upstream_failed" => {}
+            // Said of the run already.
+            "ready" if state == "paused" => {}
             waiting => sentences.push(waiting_sentence(run, step, waiting)),
         }
     }
@@ -162,6 +165,25 @@ pub(super) fn reasons(run: &Value, face: &Clockface) -> Vec<String> {
         sentences.push(format!("The run is {state}; it goes on at any moment."));
     }
     sentences
+}
+
+/// What is said of a run as a whole: it has not begun, or somebody holds it.
+fn of_whole_run(run: &Value, state: &str) -> Option<String> {
+    let code = fields::text(run, &["waiting_reason.code"])?;
+    let reason = waiting_reason(run)?;
+    let reason = reason.trim_end_matches('.');
+    let id = id_of(run);
+    match (code.as_str(), state) {
+        ("concurrency", _) => {
+            let holders = fields::list(run, &["waiting_reason.holders"]);
+            let first = holders.first().and_then(Value::as_str).unwrap_or("ID");
+            Some(format!(
+                "The run is {state}: {reason}. What keeps that one: ductor run why {first}"
+            ))
+        }
+        ("paused", "paused") => Some(format!("{reason}. To go on: ductor run resume {id}")),
+        _ => None,
+    }
 }
 
 fn running_sentence(run: &Value, step: &Value, face: &Clockface) -> String {
@@ -185,9 +207,11 @@ fn waiting_sentence(run: &Value, step: &Value, state: &str) -> String {
         .or_else(|| waiting_reason(run))
         .or_else(|| reason_of(step));
     let reason = said.unwrap_or_else(|| "it starts at any moment".to_owned());
-    let place = fields::number(run, &["waiting_reason.position"]);
+    // An older daemon says it of the run only.
+    let of = fields::member(step, &["waiting_reason"]).map_or(run, |_| step);
+    let place = fields::number(of, &["waiting_reason.position"]);
     let place = place.map_or_else(String::new, |place| format!(", place {place} in the queue"));
-    let pool = fields::text(run, &["waiting_reason.pool"]);
+    let pool = fields::text(of, &["waiting_reason.pool"]);
     let of_pool = pool
         .as_ref()
         .map_or_else(String::new, |pool| format!(" of pool {pool}"));
@@ -196,7 +220,7 @@ fn waiting_sentence(run: &Value, step: &Value, state: &str) -> String {
     } else {
         format!("{place}{of_pool}")
     };
-    let help = what_helps(run, &reason, pool.as_deref());
+    let help = what_helps(run, of, &reason, pool.as_deref());
     format!(
         "Step {name} is {state}{place}: {}.{help}",
         reason.trim_end_matches('.')
@@ -204,9 +228,10 @@ fn waiting_sentence(run: &Value, step: &Value, state: &str) -> String {
 }
 
 /// What would help, as a command.
-fn what_helps(run: &Value, reason: &str, pool: Option<&str>) -> String {
+fn what_helps(run: &Value, of: &Value, reason: &str, pool: Option<&str>) -> String {
     let job = quoted(&job_of(run));
-    let code = fields::text(run, &["waiting_reason.code"]).unwrap_or_default();
+    let code = fields::text(of, &["waiting_reason.code"]).unwrap_or_default();
+    let told = |name: &str| fields::text(of, &[name]);
     let pool = pool.map(quoted);
     match (code.as_str(), pool) {
         ("paused", Some(pool)) if reason.starts_with("Pool") => {
@@ -217,7 +242,13 @@ fn what_helps(run: &Value, reason: &str, pool: Option<&str>) -> String {
             format!(" Who holds the slots, and who is before it: ductor slots show {pool}")
         }
         ("forbid", _) => format!(" Another instance of the job is live; to end it: ductor job stop {job}"),
+        // A step of a workflow has its own patience.
+        ("retry", _) if told("waiting_reason.max_attempts").is_some() => String::new(),
         ("retry", _) => format!(" To take it now: ductor run retry {}", id_of(run)),
+        ("checkpoint", _) => " To answer it: ductor approval ls".to_owned(),
+        ("child", _) => told("waiting_reason.child")
+            .map(|child| format!(" What keeps that one: ductor run why {child}"))
+            .unwrap_or_default(),
         ("node", _) => " Which daemons live: ductor node ls".to_owned(),
         (_, _) => String::new(),
     }

@@ -424,11 +424,12 @@ fn attempts_table(attempts: &[&Value], show: &Show, fit: Fit) -> Table {
 
 async fn why(session: &Session, id: &str) -> Result<Exit, Failure> {
     let show = &session.show;
-    let body = fetch(session, id).await?;
     if show.json {
+        let body = session.client.get(&["api", "runs", id, "waiting"], &[]).await?;
         show.document(&body.text)?;
         return Ok(Exit::Done);
     }
+    let body = fetch(session, id).await?;
     for sentence in run_view::reasons(fields::data(&body.value), show.face()) {
         show.paragraph(&sentence)?;
     }

@@ -91,12 +91,26 @@ pub(super) async fn run(session: &Session, arguments: &RunArguments) -> Result<E
     let text = |name: &str| fields::text(begun, &[name]).unwrap_or_default();
     let run = text("id");
     let version = fields::number(begun, &["version"]).unwrap_or(0);
-    let sentence = format!("{} version {version} started as {run}", arguments.slug);
+    let what = format!("{} version {version}", arguments.slug);
+    let sentence = begun_sentence(&what, &run, begun);
     if arguments.wait || arguments.follow {
         session.show.note(&sentence);
         return jobs::watch(session, &run, arguments.follow).await;
     }
     told(session, &answer, &sentence)
+}
+
+/// What became of a start: it runs, waits for its turn, or never begins.
+fn begun_sentence(what: &str, run: &str, begun: &Value) -> String {
+    let text = |name: &str| fields::text(begun, &[name]);
+    let waits = text("waiting_reason").filter(|why| !why.is_empty());
+    match (text("state").as_deref(), waits, text("reason")) {
+        (Some("pending"), Some(why), _) => {
+            format!("{what} waits as {run}: {}", why.trim_end_matches('.'))
+        }
+        (Some("skipped"), _, Some(why)) => format!("{what} was skipped as {run}: {why}"),
+        _ => format!("{what} started as {run}"),
+    }
 }
 
 /// Arguments of `run pause`.
@@ -135,4 +149,23 @@ async fn tell(
     let last = format!("{id}:{verb}");
     let answer = session.client.post(&["api", "runs", &last], body, None).await?;
     told(session, &answer, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_says_what_became_of_it() {
+        let said = |begun: Value| begun_sentence("w version 1", "run_1", &begun);
+        assert_eq!(said(json!({"state": "running"})), "w version 1 started as run_1");
+        assert_eq!(
+            said(json!({"state": "pending", "waiting_reason": "Only 1 run at once: waits for run_0."})),
+            "w version 1 waits as run_1: Only 1 run at once: waits for run_0"
+        );
+        assert_eq!(
+            said(json!({"state": "skipped", "reason": "only 1 run at once: held by run_0"})),
+            "w version 1 was skipped as run_1: only 1 run at once: held by run_0"
+        );
+    }
 }

@@ -14,6 +14,8 @@ use crate::words::names::{BadName, JobName, StepRef};
 
 /// Instances of one task.
 const ITEMS_MAX: u32 = 1_000;
+/// Bytes of the list, as JSON.
+const ITEMS_BYTES_MAX: u32 = 1 << 20;
 
 /// The definition of a dag. Names were checked when the file was read; a name that is none is an error here too.
 pub(super) fn definition_of(dag: &DagConfig) -> Result<Definition, BadName> {
@@ -97,6 +99,7 @@ fn step_of(dag: &DagConfig, task: &TaskConfig) -> Result<StepDoc, BadName> {
             },
             max_parallel: None,
             max_items: Some(ITEMS_MAX),
+            max_bytes: Some(ITEMS_BYTES_MAX),
             tolerated_failures: Tolerance::default(),
         }),
         when: None,

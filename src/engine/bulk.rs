@@ -12,6 +12,7 @@ use super::changes::remember::Ticket;
 use super::changes::start::Start;
 use super::changes::try_again::{self, NotTried};
 use super::core::Engine;
+use crate::domain::disk;
 use crate::domain::workflow::bulk::{self, BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
 use crate::domain::workflow::run::Trigger;
@@ -164,6 +165,9 @@ async fn again_of(
     run: &Matched,
     wisher: &Wisher,
 ) -> Result<Result<Arc<Begin>, String>, ChangeError> {
+    if engine.disk.lack().is_some() {
+        return Ok(Err(disk::NO_ROOM.to_owned()));
+    }
     let (for_read, blobs) = (engine.clone(), engine.store.blobs());
     let (id, principal) = (run.id, wisher.principal.clone());
     let read = engine.read(move |tx| {

@@ -1,11 +1,12 @@
 //! Retention: what has ended goes after a while, in slices that never hold the writer for long.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::changes::retire::{self, Keep, KeepLogs, Place};
+use super::changes::retire::{self, Keep, KeepLogs, Place, Published};
 use super::core::Engine;
 use crate::store::tables::PINS;
 use crate::store::{Rows, Store, StoreError, logs, removal, runs};
@@ -68,6 +69,7 @@ pub struct Retention {
     engine: Engine,
     keep: watch::Receiver<Keep>,
     place: Place,
+    published: Arc<Mutex<Published>>,
 }
 
 impl Retention {
@@ -77,6 +79,7 @@ impl Retention {
             engine,
             keep,
             place: None,
+            published: Arc::default(),
         }
     }
 
@@ -143,10 +146,12 @@ impl Retention {
     /// One slice; true if there is more.
     pub async fn slice(&mut self) -> Result<bool, String> {
         let (keep, now) = (*self.keep.borrow(), self.engine.now().wall);
-        let own = retire::own_numbers(&self.engine.book());
+        let own = retire::own_rules(&self.engine.book());
+        let published = Arc::clone(&self.published);
         let mut place = self.place.clone();
         let looked = self.engine.read(move |tx| {
-            let due = retire::due(tx, keep, &own, now, &mut place)?;
+            let mut known = published.lock().unwrap_or_else(PoisonError::into_inner);
+            let due = retire::due(tx, keep, &own, &mut known, now, &mut place)?;
             let fires = retire::old_fires(tx, keep, now)?;
             let is_under_way = removal::is_under_way(tx)?;
             Ok((due, place.clone(), fires, is_under_way))

@@ -8,6 +8,7 @@ use super::book::Book;
 use super::changes::claim::Passed;
 use super::changes::fold::{self, Desk, Wish};
 use super::changes::graph::{self, Ready};
+use super::changes::key_limit;
 use super::changes::remember::{Asked, Told};
 use super::changes::signal::{self, Signalled};
 use super::changes::try_again::{self, NotTried};
@@ -17,10 +18,11 @@ use super::moving;
 use super::runner::{self, Quick};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
-use crate::domain::workflow::graph::key::ValueName;
+use crate::domain::workflow::graph::key::{Key, ValueName};
+use crate::domain::workflow::graph::kinds::{Checkpoint, StepKind};
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::{Run, RunState, Trigger};
-use crate::expr::schema::Issue;
+use crate::expr::schema::{Issue, Schema};
 use crate::store::graph_rows::StoredFact;
 use crate::store::tables::WORKFLOWS;
 use crate::store::{ChangeError, ReadTx, Rows, StoreError, graphs, runs};
@@ -59,6 +61,8 @@ pub enum Begun {
         version: u32,
         /// Where it stands now.
         state: RunState,
+        /// Why it has not begun yet.
+        waits: Option<String>,
         /// What it has made, if it has ended already.
         result: Option<Payload>,
     },
@@ -185,16 +189,19 @@ where
         .values
         .iter()
         .find(|(name, _)| *name == ValueName::Result);
-    let begun = Begun::Run {
-        result: result.map(|(_, payload)| payload.clone()),
-        id: prepared.changes.run.id,
-        version: prepared.changes.run.version,
-        state: prepared.changes.run.state.clone(),
-    };
+    let result = result.map(|(_, payload)| payload.clone());
     let changed = engine.store.change("begin run", move |tx| {
         let told = asked.once(tx, |tx| {
-            graph::begin(tx, &book, &prepared)?;
-            Ok(begun.clone())
+            let run = graph::begin(tx, &book, &prepared)?;
+            Ok(Begun::Run {
+                id: run.id,
+                version: run.version,
+                waits: key_limit::why(tx, &run)?.map(|why| why.sentence),
+                result: result
+                    .clone()
+                    .filter(|_| matches!(run.state, RunState::Succeeded { .. })),
+                state: run.state,
+            })
         })?;
         let passed = match &told {
             Told::Now(Begun::Run { .. }, _) => quick.claim(tx)?,
@@ -291,7 +298,12 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
             return Ok(Err(Begun::Refused(why)));
         }
     };
+    let key_place = match graph.key_place_of(&wish.input) {
+        Ok(place) => place,
+        Err(why) => return Ok(Err(Begun::Refused(fold::no_key(&why)))),
+    };
     let header = GraphHeader {
+        key_place,
         fairness_key,
         tier: wish.tier.unwrap_or(graph.document.fairness.tier),
         labels,
@@ -307,6 +319,41 @@ fn prepare(tx: &mut ReadTx, desk: &Desk<'_>, book: &Book, wish: &NewRun) -> Resu
         node: None,
     };
     fold::begin(tx, desk, graph, wish).map(Ok)
+}
+
+/// What is wrong with an answer to a checkpoint, by the schema of its definition. Nothing is wrong with one that nobody waits
+/// for: that is told where it would be kept.
+pub async fn faults_of_answer(
+    engine: &Engine,
+    id: RunId,
+    step: StepRef,
+    value: Value,
+) -> Result<Vec<Issue>, StoreError> {
+    let shelf = engine.graphs.clone();
+    let read = engine.read(move |tx| {
+        let Some(run) = graph_run(tx, id)? else {
+            return Ok(Vec::new());
+        };
+        let graph = shelf.get(tx, &run.definition, run.version)?;
+        let key = graph.as_deref().and_then(|graph| Key::of_name(graph, &step));
+        let kind = graph.as_deref().zip(key.as_ref());
+        let kind = kind.map(|(graph, key)| &graph.node(key.node).doc.kind);
+        let Some(StepKind::Checkpoint(Checkpoint {
+            schema: Some(schema), ..
+        })) = kind
+        else {
+            return Ok(Vec::new());
+        };
+        Ok(faults_by(schema, &value))
+    });
+    read.await
+}
+
+fn faults_by(schema: &Value, value: &Value) -> Vec<Issue> {
+    match Schema::compile(schema) {
+        Ok(schema) => schema.check(value),
+        Err(issues) => issues,
+    }
 }
 
 /// Tells a run something; it is kept at once and folded into the run a moment later.

@@ -290,6 +290,29 @@ fn room(free_bytes: u64) -> Room {
 
 const MIB: u64 = 1 << 20;
 
+/// A due moment gets its row, and the reason.
+async fn fired_without_room(face: &Face) -> Started {
+    let book = face.app.engine.book();
+    let (name, at) = (JobName::new("timed").unwrap(), BEGIN.plus(3_600_000));
+    let wish = start::Start {
+        name: name.clone(),
+        job: book.jobs[&name].clone(),
+        trigger: Trigger::Schedule { instant: at },
+        node: None,
+        run: RunId::fresh(),
+        entry: EntryId::random(),
+        retries: false,
+        boot: None,
+        rules: face.app.engine.rules(),
+    };
+    let fired = face.change(move |tx| start::start(tx, &book, &wish)).await;
+    let key = (TENANT, name, at, String::new());
+    let row = face.app.engine.store.read(|tx| tx.get(&FIRES, &key)).unwrap();
+    let shown = format!("{row:?}");
+    assert!(shown.contains("no_room"), "{shown}");
+    fired
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn without_room_no_run_begins_and_what_runs_goes_on() {
     let face = Face::new().await;
@@ -324,26 +347,7 @@ async fn without_room_no_run_begins_and_what_runs_goes_on() {
     }
     let rerun = format!("/api/runs/{}:rerun", ended.as_str().unwrap());
     assert_eq!(face.post(&rerun).await.status, 503);
-    // A due moment gets its row, and the reason.
-    let book = face.app.engine.book();
-    let (name, at) = (JobName::new("timed").unwrap(), BEGIN.plus(3_600_000));
-    let wish = start::Start {
-        name: name.clone(),
-        job: book.jobs[&name].clone(),
-        trigger: Trigger::Schedule { instant: at },
-        node: None,
-        run: RunId::fresh(),
-        entry: EntryId::random(),
-        retries: false,
-        boot: None,
-        rules: face.app.engine.rules(),
-    };
-    let fired = face.change(move |tx| start::start(tx, &book, &wish)).await;
-    assert_eq!(fired, Started::NoRoom);
-    let key = (TENANT, name, at, String::new());
-    let row = face.app.engine.store.read(|tx| tx.get(&FIRES, &key)).unwrap();
-    let shown = format!("{row:?}");
-    assert!(shown.contains("no_room"), "{shown}");
+    assert_eq!(fired_without_room(&face).await, Started::NoRoom);
     // What runs ends as ever, and what is kept may go.
     face.complete(&claimed, Outcome::Succeeded).await;
     let id: RunId = running.as_str().unwrap().parse().unwrap();

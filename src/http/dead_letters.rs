@@ -364,7 +364,7 @@ async fn run_again(app: &App, id: String, run: &Run, once: Once) -> Result<Respo
         return run_start::again(app, run, Again::From(None), |_| {
             once.ask(move |tx, begun: &Begun| match begun {
                 Begun::Run { id, .. } => created(tx, *id).map(Some),
-                _ => Ok(None),
+                Begun::NotFound | Begun::BadInput(_) | Begun::Refused(_) | Begun::NoRoom => Ok(None),
             })
         })
         .await;
@@ -379,7 +379,15 @@ async fn run_again(app: &App, id: String, run: &Run, once: Once) -> Result<Respo
     };
     let asked = once.ask(move |tx, started: &Started| match started {
         Started::Queued { run, .. } | Started::Ready { run } => created(tx, *run).map(Some),
-        _ => Ok(None),
+        Started::AlreadyFired
+        | Started::Paused
+        | Started::LastFailed
+        | Started::TooLate
+        | Started::Refused(_)
+        | Started::StillRunning
+        | Started::LeftToOthers
+        | Started::NodeDrained(_)
+        | Started::NoRoom => Ok(None),
     });
     start::hand_in(app, wish, asked).await
 }

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, Uri};
 use serde_json::{Map, Value};
 
 use super::error::{FieldFault, Problem};
+use crate::expr::schema::Issue;
 use crate::words::limits;
 
 /// What a request without parameters or fields knows.
@@ -22,6 +23,16 @@ pub(super) fn query(uri: &Uri, known: &[impl AsRef<str>]) -> Result<Vec<(String,
         ))),
         None => Ok(pairs),
     }
+}
+
+/// A value that does not match the schema of its definition, with a place for each fault.
+pub(super) fn against_schema(at: &str, issues: &[Issue]) -> Problem {
+    let fault = |issue: &Issue| FieldFault {
+        pointer: format!("{at}{}", issue.pointer),
+        code: "schema",
+        detail: issue.message.clone(),
+    };
+    Problem::invalid(issues.iter().map(fault).collect())
 }
 
 /// The last value of a parameter.

@@ -15,7 +15,11 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
+    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk,
+    run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots,
+    start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions,
+    workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -143,6 +147,8 @@ fn graphs(page: Page) -> Page {
             shows(data::<run_values::RunValues>);
         get "/api/runs/{run}/graph", graph::of_run, showRunGraph, "run:read", "The graph of a run with the places and states of its steps.",
             shows(data::<graph::GraphView>);
+        get "/api/runs/{run}/waiting", run_waiting::show, explainRun, "run:read", "Why a run and its steps do not go on, as data and in words.",
+            shows(data::<run_waiting::WaitingView>);
         get "/api/runs/{run}/history", run_values::history, showHistory, "run:read", "What happened to a run, oldest first.",
             query(&run_values::HISTORY_QUERY), shows(page_of::<run_values::HistoryView>);
         post "/api/runs/{run}:pause", run_signals::pause, pauseRun, "run:write", "Holds a run: what runs goes on, nothing else begins.",

@@ -10,7 +10,8 @@ use super::app::App;
 use super::error::Problem;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
-use super::runs::{self, RunView, Waiting};
+use super::runs::RunView;
+use super::waiting::{self, Waiting};
 use crate::domain::workflow::filter::{KEYS, RunFilter, STATES, TRIGGERS, time_before};
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
@@ -180,7 +181,7 @@ fn listed(
     (book, now): (&Book, Millis),
 ) -> Result<Listed, StoreError> {
     // One damaged row does not hide the list.
-    let (attempt, waiting_reason) = match runs::standing_of(rows, book, run, now) {
+    let (attempt, waiting_reason) = match waiting::standing_of(rows, book, run, now) {
         Err(error) if !error.is_row_fault() => return Err(error),
         standing => standing.unwrap_or((1, None)),
     };

@@ -15,12 +15,15 @@ use super::once::{self, Once};
 use super::param::{Kind, Param};
 use super::runs::{self, Data};
 use crate::domain::payload::Payload;
+use crate::domain::workflow::graph::document::StepDoc;
+use crate::domain::workflow::graph::key::Key;
+use crate::domain::workflow::graph::kinds::StepKind;
 use crate::engine::changes::signal::Signalled;
 use crate::engine::runs as desk;
 use crate::store::graph_rows::StoredFact;
 use crate::store::tables::CHECKPOINTS;
 use crate::store::{Rows, runs as store_runs};
-use crate::words::ids::{RunId, TenantId};
+use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::names::StepRef;
 use crate::words::payload::JsonText;
@@ -54,6 +57,12 @@ pub(super) struct CheckpointView {
     run: String,
     workflow: String,
     step: String,
+    /// Its title, where it has one.
+    title: Option<String>,
+    /// JSON Schema of the answer, where the definition has one.
+    schema: Option<Value>,
+    /// Scopes of those who may decide; anybody who may approve, without any.
+    approvers: Vec<String>,
     /// `approval` or `checkpoint`.
     kind: &'static str,
     since: String,
@@ -179,6 +188,12 @@ pub(super) async fn answer(
     }
     let value = fields.remove("value").unwrap_or(Value::Null);
     let (run, step) = place_of(&id)?;
+    // What its definition does not take is refused before anything of it is kept.
+    let of = runs::id_of(&run)?;
+    let issues = desk::faults_of_answer(&app.engine, of, step.clone(), value.clone()).await?;
+    if !issues.is_empty() {
+        return Err(input::against_schema("/value", &issues));
+    }
     let value = payload(&app, &value).await?;
     let fact = StoredFact::Resume {
         step,
@@ -201,36 +216,52 @@ async fn payload(app: &App, value: &Value) -> Result<Payload, Problem> {
 
 /// Everything that waits for somebody.
 pub(super) async fn list(State(app): State<App>) -> Result<Response, Problem> {
-    let open = app
-        .engine
-        .read(move |tx| {
-            let mut open = Vec::new();
-            for ((_, run, step), row) in tx.scan(&CHECKPOINTS, &(TENANT,), None, limits::PAGE_MAX)? {
-                let header = store_runs::by_id(tx, run)?;
-                let state = store_runs::step(tx, run, &step)?;
-                let until = state.and_then(|state| state.graph?.timer);
-                open.push((run, step, row, header, until));
-            }
-            Ok(open)
-        })
-        .await?;
-    let view = |(run, step, row, header, until): (
-        RunId,
-        StepRef,
-        crate::store::graph_rows::OpenCheckpoint,
-        Option<crate::domain::workflow::run::Run>,
-        Option<crate::words::time::Millis>,
-    )| {
-        CheckpointView {
-            id: format!("{run}:{step}"),
-            run: run.to_string(),
-            workflow: header.map(|run| run.definition.to_string()).unwrap_or_default(),
-            step: step.to_string(),
-            kind: if row.approval { "approval" } else { "checkpoint" },
-            since: row.since.to_string(),
-            until: until.map(|until| until.to_string()),
+    let shelf = app.engine.graphs.clone();
+    let open = app.engine.read(move |tx| {
+        let mut open = Vec::new();
+        for ((_, run, step), row) in tx.scan(&CHECKPOINTS, &(TENANT,), None, limits::PAGE_MAX)? {
+            let header = store_runs::by_id(tx, run)?;
+            let graph = match &header {
+                // What cannot be read says less, and hides no other.
+                Some(run) => shelf.get(tx, &run.definition, run.version).unwrap_or(None),
+                None => None,
+            };
+            let until = store_runs::step(tx, run, &step)?.and_then(|state| state.graph?.timer);
+            let doc = graph.as_deref().and_then(|graph| {
+                let key = Key::of_name(graph, &step)?;
+                Some(&graph.node(key.node).doc)
+            });
+            open.push(CheckpointView {
+                id: format!("{run}:{step}"),
+                run: run.to_string(),
+                workflow: header.map(|run| run.definition.to_string()).unwrap_or_default(),
+                step: step.to_string(),
+                title: doc.map(|doc| doc.title.clone()).filter(|title| !title.is_empty()),
+                schema: doc.and_then(schema_of),
+                approvers: doc.map(approvers_of).unwrap_or_default(),
+                kind: if row.approval { "approval" } else { "checkpoint" },
+                since: row.since.to_string(),
+                until: until.map(|until| until.to_string()),
+            });
         }
-    };
-    let data: Vec<CheckpointView> = open.into_iter().map(view).collect();
+        Ok(open)
+    });
+    let data = open.await?;
     Ok(Json(json!({"data": data, "pagination": {}})).into_response())
+}
+
+fn schema_of(doc: &StepDoc) -> Option<Value> {
+    if let StepKind::Checkpoint(checkpoint) = &doc.kind {
+        checkpoint.schema.clone()
+    } else {
+        None
+    }
+}
+
+fn approvers_of(doc: &StepDoc) -> Vec<String> {
+    if let StepKind::Approval(approval) = &doc.kind {
+        approval.approvers.clone()
+    } else {
+        Vec::new()
+    }
 }

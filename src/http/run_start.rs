@@ -20,10 +20,10 @@ use super::{input, run_values};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::run::{Run, Trigger};
+use crate::engine::changes::key_limit;
 use crate::engine::changes::remember::{Answer, Asked, Told};
 use crate::engine::mailbox::AwaitedEnd;
 use crate::engine::runs::{self, BeginError, Begun, NewRun};
-use crate::expr::schema::Issue;
 use crate::store::runs::by_id;
 use crate::words::ids::RunId;
 use crate::words::names::{JobName, StepRef};
@@ -77,6 +77,9 @@ pub(super) struct StartedRun {
     /// Why it ended otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Why it has not begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting_reason: Option<String>,
 }
 
 struct Wish {
@@ -171,18 +174,23 @@ async fn waited(
 ) -> Result<Response, Problem> {
     let id = awaited.run();
     let deadline = tokio::time::Instant::now() + Duration::from_secs(seconds);
-    let (state, output) = loop {
+    let (state, output, waiting_reason) = loop {
         let next_look = (tokio::time::Instant::now() + LOOK_AGAIN).min(deadline);
         let told = tokio::time::timeout_at(next_look, awaited.told()).await;
         if let Ok(Some(ended)) = told
             && let Some(output) = inline(ended.result.as_ref())
         {
-            break (ended.run.state.clone(), output);
+            break (ended.run.state.clone(), output, None);
         }
-        let run = app.engine.read(move |tx| by_id(tx, id)).await?;
-        let run = run.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
+        let looked = app.engine.read(move |tx| {
+            let run = by_id(tx, id)?;
+            let waits = run.as_ref().map(|run| key_limit::why(tx, run)).transpose()?;
+            Ok(run.map(|run| (run, waits.flatten().map(|why| why.sentence))))
+        });
+        let found = looked.await?;
+        let (run, waits) = found.ok_or_else(|| super::runs::not_found(&id.to_string()))?;
         if run.state.is_terminal() || tokio::time::Instant::now() >= deadline {
-            break (run.state, run_values::result(app, id).await?);
+            break (run.state, run_values::result(app, id).await?, waits);
         }
     };
     let data = StartedRun {
@@ -192,6 +200,7 @@ async fn waited(
         state: state.word().to_owned(),
         output,
         reason: state.reason().map(str::to_owned),
+        waiting_reason,
     };
     let location = Some(format!("/api/runs/{id}"));
     let told: Told<()> = Told::Now(
@@ -215,6 +224,7 @@ pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
         version,
         state,
         result,
+        waits: waiting_reason,
     } = begun
     else {
         return None;
@@ -229,6 +239,7 @@ pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
             .filter(|_| waits)
             .and_then(|result| result.inline()?.read().ok()),
         reason: state.reason().map(str::to_owned),
+        waiting_reason: waiting_reason.clone(),
     };
     let location = Some(format!("/api/runs/{id}"));
     Some(once::accepted(StatusCode::CREATED, location, &Data { data }))
@@ -242,14 +253,7 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
                 "there is no published workflow '{shown}', or not in that version"
             ))
         }
-        Begun::BadInput(issues) => {
-            let fault = |issue: &Issue| FieldFault {
-                pointer: format!("/input{}", issue.pointer),
-                code: "schema",
-                detail: issue.message.clone(),
-            };
-            Problem::invalid(issues.iter().map(fault).collect())
-        }
+        Begun::BadInput(issues) => input::against_schema("/input", issues),
         Begun::Refused(why) => Problem::forbidden_by_state(why.clone()),
         Begun::NoRoom => super::start::no_room(),
         Begun::Run { .. } => unreachable!("an accepted start has an answer"),

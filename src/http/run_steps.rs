@@ -10,6 +10,7 @@ use super::input;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
 use super::runs::{self as run_views, StepView};
+use super::waiting;
 use crate::domain::workflow::run::StepPhase;
 use crate::store::tables::STEPS;
 use crate::store::{Rows, StoreError, runs};
@@ -82,22 +83,27 @@ pub(super) async fn list(
             Some(name.ok_or_else(|| Problem::unreadable("`pagination.cursor` is not one of this list"))?)
         }
     };
+    let (for_read, book, now) = (app.clone(), app.engine.book(), app.engine.now().wall);
     let found = app
         .engine
-        .read(move |tx| page(tx, id, &asked, after.clone()))
+        .read(move |tx| {
+            let Some(run) = runs::by_id(tx, id)? else {
+                return Ok(None);
+            };
+            let of_run = waiting::asked(tx, &for_read, &book, &run, now)?;
+            page(tx, &of_run, &asked, after.clone()).map(Some)
+        })
         .await?;
     found.map(Json).ok_or_else(|| run_views::not_found(&text))
 }
 
 fn page(
     rows: &mut impl Rows,
-    id: RunId,
+    of_run: &waiting::Asked<'_>,
     asked: &Asked,
     after: Option<StepRef>,
-) -> Result<Option<Page<StepView>>, StoreError> {
-    if runs::by_id(rows, id)?.is_none() {
-        return Ok(None);
-    }
+) -> Result<Page<StepView>, StoreError> {
+    let id = of_run.run.id;
     let paging = &asked.paging;
     let bounds = asked.of.as_ref().map(Bounds::of);
     let begin = bounds.as_ref().map(|bounds| bounds.before.clone());
@@ -120,26 +126,27 @@ fn page(
                 .as_ref()
                 .is_some_and(|bounds| bounds.are_passed(name, paging.ascending))
             {
-                return Ok(Some(paging.page(data, None)));
+                return Ok(paging.page(data, None));
             }
             let wanted = bounds.as_ref().is_none_or(|bounds| bounds.contain(name))
                 && (asked.states.is_empty() || asked.states.iter().any(|word| word == state.phase.word()));
             if wanted && data.len() == paging.size {
                 let last = place.as_ref().map(|(_, _, name)| name.as_str().as_bytes());
-                return Ok(Some(paging.page(data, last)));
+                return Ok(paging.page(data, last));
             }
             if wanted {
-                data.push(run_views::step_view(rows, id, name, &state)?);
+                let waits = waiting::of_step(rows, of_run, &state)?;
+                data.push(run_views::step_view(rows, id, name, &state, waits)?);
             }
             scanned += 1;
             place = Some(key);
             if scanned == limits::PAGE_SCAN_MAX {
                 let last = place.as_ref().map(|(_, _, name)| name.as_str().as_bytes());
-                return Ok(Some(paging.page(data, last)));
+                return Ok(paging.page(data, last));
             }
         }
         if is_last {
-            return Ok(Some(paging.page(data, None)));
+            return Ok(paging.page(data, None));
         }
     }
 }

@@ -12,6 +12,7 @@ use super::error::Problem;
 use super::input;
 use super::param::{Kind, Param};
 use super::runs::{self, Data};
+use super::waiting;
 use crate::domain::workflow::graph::history::Transition;
 use crate::domain::workflow::graph::key::ValueName;
 use crate::engine::changes::fold::value_of;
@@ -100,13 +101,19 @@ pub(super) async fn step(
     };
     let name = StepRef::new(&step).ok_or_else(missing)?;
     let for_read = name.clone();
+    let (book, now, of) = (app.engine.book(), app.engine.now().wall, app.clone());
     let found = app
         .engine
         .read(move |tx| {
             let Some(state) = store_runs::step(tx, id, &for_read)? else {
                 return Ok(None);
             };
-            runs::step_view(tx, id, &for_read, &state).map(Some)
+            let Some(run) = store_runs::by_id(tx, id)? else {
+                return Ok(None);
+            };
+            let asked = waiting::asked(tx, &of, &book, &run, now)?;
+            let waits = waiting::of_step(tx, &asked, &state)?;
+            runs::step_view(tx, id, &for_read, &state, waits).map(Some)
         })
         .await?;
     let view = found.ok_or_else(missing)?;

@@ -11,24 +11,20 @@ use super::app::{App, PRINCIPAL};
 use super::error::Problem;
 use super::once::{self, Once};
 use super::run_pins::PinView;
-use super::waits::{for_worker, is_own_queue};
-use super::{head, slots, version};
+use super::version;
+use super::waiting::{self, Asked, Waiting};
 use crate::domain::report::{Effect, EffectState};
-use crate::domain::slots::admission::{ANY_MOMENT, BEHIND, BlockedBy};
 use crate::domain::workflow::attempt::Attempt;
-use crate::domain::workflow::graph::state::{Line, WaitsFor};
 use crate::domain::workflow::run::{Run, StepPhase, StepState, Trigger};
-use crate::engine::book::Book;
 use crate::engine::changes::cancel::RunCancelled;
 use crate::engine::changes::remember::Answer;
 use crate::engine::desk;
 use crate::store::rows::{Ending, EndingCause, LiveAttempt};
-use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, READY_STEPS, SLOT_RUNNING, STEPS, TASK_CLAIMS};
+use crate::store::tables::{ATTEMPTS, LIVE_ATTEMPTS, PINS, POISONED_RUNS, SLOT_RUNNING, STEPS, TASK_CLAIMS};
 use crate::store::{Rows, StoreError, effects, entries, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::StepRef;
-use crate::words::time::Millis;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
@@ -180,18 +176,6 @@ impl ReportView {
     }
 }
 
-/// Why a run does not go on right now.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Waiting {
-    /// `slots`, `paused`, `forbid`, `node`, `drift` or `ready`.
-    code: &'static str,
-    pub(super) text: String,
-    pool: Option<String>,
-    queue_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    position: Option<usize>,
-}
-
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct StepView {
     #[serde(rename = "ref")]
@@ -202,6 +186,8 @@ pub(super) struct StepView {
     deaths: u32,
     /// When the next attempt of a failed step is due.
     retry_at: Option<String>,
+    /// Why it does not go on right now; null while it runs and when it has ended.
+    waiting_reason: Option<Waiting>,
     queue_id: Option<String>,
     live: Option<LiveView>,
     attempts: Vec<AttemptView>,
@@ -290,8 +276,15 @@ pub(super) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let id = id_of(&text)?;
-    let (book, now) = (app.engine.book(), app.engine.now().wall);
-    let found = app.engine.read(move |tx| detail(tx, &book, id, now)).await?;
+    let (book, now, of) = (app.engine.book(), app.engine.now().wall, app.clone());
+    let found = app.engine.read(move |tx| {
+        let Some(run) = runs::by_id(tx, id)? else {
+            return Ok(None);
+        };
+        let asked = waiting::asked(tx, &of, &book, &run, now)?;
+        detail(tx, &asked).map(Some)
+    });
+    let found = found.await?;
     let (record_version, rests, data) = found.ok_or_else(|| not_found(&text))?;
     let view = Data { data };
     Ok(if rests {
@@ -302,31 +295,28 @@ pub(super) async fn show(
 }
 
 /// The version of a run, whether it describes it whole, and all that is shown of it.
-fn detail(
-    rows: &mut impl Rows,
-    book: &Book,
-    id: RunId,
-    now: Millis,
-) -> Result<Option<(u64, bool, RunDetail)>, StoreError> {
-    let Some(run) = runs::by_id(rows, id)? else {
-        return Ok(None);
-    };
+fn detail(rows: &mut impl Rows, asked: &Asked<'_>) -> Result<(u64, bool, RunDetail), StoreError> {
+    let run = asked.run;
+    let id = run.id;
     let mut steps = Vec::new();
-    let mut waiting_reason = None;
+    let mut waiting_reason = waiting::of_run(rows, asked)?;
     let mut found = rows.scan(&STEPS, &(TENANT, id), None, limits::PAGE_MAX + 1)?;
     let more_steps = found.len() > limits::PAGE_MAX;
     found.truncate(limits::PAGE_MAX);
     for ((_, _, name), state) in found {
-        let waits = waiting(rows, book, id, &state, (now, true))?;
-        waiting_reason = waiting_reason.or(waits);
-        steps.push(step_view(rows, id, &name, &state)?);
+        let waits = waiting::of_step(rows, asked, &state)?;
+        let step = step_view(rows, id, &name, &state, waits)?;
+        if waiting_reason.is_none() {
+            waiting_reason.clone_from(&step.waiting_reason);
+        }
+        steps.push(step);
     }
     let reports = effects::of_run(rows, id, limits::EFFECTS_OF_RUN_MAX)?;
     let poisoned = rows.has(&POISONED_RUNS, &(TENANT, id))?;
     let pin = rows.get(&PINS, &(TENANT, id))?;
     let header = run.graph.as_ref();
     let detail = RunDetail {
-        run: RunView::of(&run),
+        run: RunView::of(run),
         poisoned,
         pinned: pin.as_ref().map(PinView::of),
         should_continue_as_new: header.is_some_and(|header| header.history.should_continue_as_new()),
@@ -339,7 +329,7 @@ fn detail(
         .iter()
         .all(|report| !matches!(report.state, EffectState::Waiting { .. }));
     let rests = run.state.is_terminal() && told;
-    Ok(Some((run.record_version, rests, detail)))
+    Ok((run.record_version, rests, detail))
 }
 
 pub(super) fn step_view(
@@ -347,6 +337,7 @@ pub(super) fn step_view(
     run: RunId,
     name: &StepRef,
     state: &StepState,
+    waiting_reason: Option<Waiting>,
 ) -> Result<StepView, StoreError> {
     let ended = rows.scan(&ATTEMPTS, &(TENANT, run, name.clone()), None, limits::PAGE_MAX)?;
     let live = rows.get(&LIVE_ATTEMPTS, &(TENANT, run, name.clone()))?;
@@ -385,6 +376,7 @@ pub(super) fn step_view(
             | StepPhase::Held { .. }
             | StepPhase::Cancelled { .. } => None,
         },
+        waiting_reason,
         queue_id,
         live: live.as_ref().map(|live| live_view(rows, live)).transpose()?,
         attempts: ended
@@ -410,136 +402,6 @@ fn live_view(rows: &mut impl Rows, live: &LiveAttempt) -> Result<LiveView, Store
         lease_until: lease.map(|row| row.lease.until_wall.to_string()),
         ending: live.ending.as_ref().map(EndingView::of),
     })
-}
-
-/// The newest attempt of a run, and why it waits, without its place in the queue: what a list can afford for each of its
-/// rows.
-pub(super) fn standing_of(
-    rows: &mut impl Rows,
-    book: &Book,
-    run: &Run,
-    now: Millis,
-) -> Result<(u32, Option<Waiting>), StoreError> {
-    let mut standing = (1, None);
-    for (_, state) in rows.scan(&STEPS, &(TENANT, run.id), None, limits::PAGE_MAX)? {
-        standing.0 = standing.0.max(state.attempt);
-        if standing.1.is_none() && !run.state.is_terminal() {
-            standing.1 = waiting(rows, book, run.id, &state, (now, false))?;
-        }
-    }
-    Ok(standing)
-}
-
-pub(super) fn waiting(
-    rows: &mut impl Rows,
-    book: &Book,
-    run: RunId,
-    step: &StepState,
-    (now, placed): (Millis, bool),
-) -> Result<Option<Waiting>, StoreError> {
-    match &step.phase {
-        StepPhase::Ready { .. } => {
-            let line = step.graph.as_ref().and_then(|graph| graph.line.as_ref());
-            if let Some(Line::Tasks(place)) = line
-                && !is_own_queue(&place.queue)
-            {
-                return Ok(Some(plain("worker", for_worker(&place.queue))));
-            }
-            let ready = rows.get(&READY_STEPS, &(TENANT, run, step.step.clone()))?;
-            let elsewhere = ready
-                .and_then(|ready| ready.node)
-                .filter(|node| *node != book.node);
-            Ok(Some(match elsewhere {
-                Some(node) => plain("node", head::for_node(rows, &node)?),
-                None => plain("ready", ANY_MOMENT.to_owned()),
-            }))
-        }
-        StepPhase::Queued { entry, .. } => waiting_for_slots(rows, book, *entry, (now, placed)),
-        StepPhase::Retrying { due, reason, refused } => {
-            let retry = step.attempt.saturating_sub(1);
-            Ok(Some(plain(
-                "retry",
-                match refused {
-                    Some(why) => format!("Retry {retry} waits for pool admission: {why}"),
-                    None => format!("Retry {retry} starts at {due}; the last attempt: {reason}"),
-                },
-            )))
-        }
-        StepPhase::Waiting { on, .. } => Ok(Some(waits_on(on))),
-        StepPhase::Held { .. } => Ok(Some(plain("paused", "The run is paused.".to_owned()))),
-        StepPhase::Running { .. }
-        | StepPhase::Succeeded { .. }
-        | StepPhase::Failed { .. }
-        | StepPhase::Skipped { .. }
-        | StepPhase::UpstreamFailed { .. }
-        | StepPhase::Cancelled { .. } => Ok(None),
-    }
-}
-
-/// What a step waits for that takes no slots.
-fn waits_on(on: &WaitsFor) -> Waiting {
-    match on {
-        WaitsFor::Timer { due } => plain("timer", format!("Waits until {due}.")),
-        WaitsFor::Checkpoint => plain("checkpoint", "Waits until somebody resumes it.".to_owned()),
-        WaitsFor::Approval => plain("checkpoint", "Waits for an approval.".to_owned()),
-        WaitsFor::Child { run } => plain("child", format!("Waits for {run}.")),
-        WaitsFor::Branches(branches) => {
-            let ended = branches.succeeded + branches.failed;
-            plain(
-                "branches",
-                format!("{ended} of {} branches have ended.", branches.total),
-            )
-        }
-        WaitsFor::Poke { due } => plain("timer", format!("Is asked again at {due}.")),
-    }
-}
-
-fn plain(code: &'static str, text: String) -> Waiting {
-    Waiting {
-        code,
-        text,
-        pool: None,
-        queue_id: None,
-        position: None,
-    }
-}
-
-fn waiting_for_slots(
-    rows: &mut impl Rows,
-    book: &Book,
-    seq: u64,
-    (now, placed): (Millis, bool),
-) -> Result<Option<Waiting>, StoreError> {
-    let Some(entry) = entries::by_seq(rows, seq)? else {
-        return Ok(None);
-    };
-    let head = head::of(rows, book, &entry.slot_pool, now)?;
-    let position = if placed {
-        Some(slots::place_of(rows, &entry)? + 1)
-    } else {
-        None
-    };
-    let (code, text) = match head.filter(|head| head.id == entry.id) {
-        None => ("slots", BEHIND.to_owned()),
-        Some(head) => (head.blocked.map_or("ready", code_of), head.sentence),
-    };
-    Ok(Some(Waiting {
-        code,
-        text,
-        pool: Some(entry.slot_pool.to_string()),
-        queue_id: Some(entry.id.to_string()),
-        position,
-    }))
-}
-
-pub(super) fn code_of(blocked: BlockedBy) -> &'static str {
-    match blocked {
-        BlockedBy::Slots => "slots",
-        BlockedBy::Node => "node",
-        BlockedBy::JobPaused | BlockedBy::PoolPaused => "paused",
-        BlockedBy::Forbid => "forbid",
-        BlockedBy::Drift => "drift",
-    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -11,6 +11,7 @@ use super::app::App;
 use super::error::Problem;
 use super::runs::{self as run_views, Data};
 use super::step_lines::{self, Lives};
+use super::waiting::{self, Asked};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::attempt::Outcome;
 use crate::domain::workflow::definition::Definition;
@@ -318,6 +319,13 @@ pub(super) fn waits_for(
     run: &Run,
     step: &StepState,
 ) -> Result<String, StoreError> {
-    let waits = run_views::waiting(rows, book, run.id, step, (now, false))?;
+    let asked = Asked {
+        book,
+        run,
+        graph: None,
+        now,
+        placed: false,
+    };
+    let waits = waiting::of_step(rows, &asked, step)?;
     Ok(waits.map_or_else(|| ANY_MOMENT.to_owned(), |waits| waits.text))
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{head, runs as run_views};
+use super::{head, waiting};
 use crate::domain::slots::admission::ANY_MOMENT;
 use crate::domain::workflow::run::StepPhase;
 use crate::engine::book::Book;
 use crate::store::keys::{HighFirst, Key};
-use crate::store::tables::{ATTEMPTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS, TASKS};
-use crate::store::{Rows, StoreError, entries};
+use crate::store::tables::{ATTEMPTS, KEY_COUNTS, READY_STEPS, RETRY_DUE, SLOT_WAITING, STEPS, TASKS};
+use crate::store::{Rows, StoreError, entries, key_limits};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
@@ -37,7 +37,8 @@ pub(super) struct WaitsView {
 /// Runs that wait for the same.
 #[derive(Debug, Serialize, ToSchema)]
 struct WaitGroup {
-    /// `slots`, `paused`, `forbid`, `node`, `drift`, `worker` or `ready` of the head of a queue, or `backoff`.
+    /// `slots`, `paused`, `forbid`, `node`, `drift`, `worker` or `ready` of the head of a queue, `backoff`, or
+    /// `concurrency`.
     code: &'static str,
     text: String,
     pool: Option<String>,
@@ -72,6 +73,7 @@ pub(super) fn look(rows: &mut impl Rows, book: &Book, now: Millis) -> Result<Wai
     groups.extend(of_ready_steps(rows, book)?);
     groups.extend(of_tasks(rows)?);
     groups.extend(of_retries(rows)?);
+    groups.extend(of_keys(rows)?);
     let total = groups.iter().map(|group| group.count).sum();
     groups.sort_by_key(|group| std::cmp::Reverse(group.count));
     groups.truncate(GROUPS_MAX);
@@ -91,7 +93,7 @@ fn of_queue(
     };
     let entry = entries::by_seq(rows, first.seq)?;
     Ok(Some(WaitGroup {
-        code: head.blocked.map_or("ready", run_views::code_of),
+        code: head.blocked.map_or("ready", waiting::code_of),
         text: head.sentence,
         pool: Some(name.to_string()),
         count,
@@ -234,6 +236,46 @@ fn of_retries(rows: &mut impl Rows) -> Result<Option<WaitGroup>, StoreError> {
         oldest_since: oldest.map(|at| at.to_string()),
         retry_at: Some(next.to_string()),
         head: Some(head_of(*run, job)),
+    }))
+}
+
+/// Runs that have not begun because others of their definition and key have not ended.
+fn of_keys(rows: &mut impl Rows) -> Result<Option<WaitGroup>, StoreError> {
+    let (mut count, mut oldest, mut first) = (0, None, None);
+    for each in rows.scan_each(&KEY_COUNTS, &(TENANT,), None, usize::MAX)? {
+        let Ok(((_, job, key), of_key)) = each.row else {
+            continue;
+        };
+        if of_key.waiting == 0 {
+            continue;
+        }
+        count += u64::from(of_key.waiting);
+        let next = key_limits::waiters(rows, &job, &key, 1)?;
+        let Some((_, next)) = next.into_iter().next() else {
+            continue;
+        };
+        let run = super::endings::readable(rows, next.run)?;
+        let since = run.as_ref().map(|run| run.created_at);
+        if let Some(since) = since.filter(|since| oldest.is_none_or(|oldest| *since < oldest)) {
+            oldest = Some(since);
+            first = Some((next.run, job));
+        }
+    }
+    if count == 0 {
+        return Ok(None);
+    }
+    let text = match count {
+        1 => "Waits for the end of another run of its key".to_owned(),
+        _ => "Wait for the end of other runs of their keys".to_owned(),
+    };
+    Ok(Some(WaitGroup {
+        code: "concurrency",
+        text,
+        pool: None,
+        count,
+        oldest_since: oldest.map(|at| at.to_string()),
+        retry_at: None,
+        head: first.map(|(run, job)| head_of(run, Some(job))),
     }))
 }
 

@@ -82,8 +82,8 @@ pub(super) fn all(rows: &mut impl Rows) -> Result<BTreeMap<Sha256Name, u64>, Sto
     let mut named = BTreeMap::new();
     let mut place = Some(Place::START);
     while let Some(here) = place {
-        let (names, next) = page(rows, &here)?;
-        named.extend(names.found);
+        let (part, next) = page(rows, &here)?;
+        named.extend(part.found);
         place = next;
     }
     Ok(named)

@@ -286,14 +286,14 @@ fn the_check_compares_blobs_with_their_names_and_with_what_rows_say() {
         place.blobs.put(&first).unwrap(),
         place.blobs.put(&second).unwrap(),
     ];
-    let names = kept
+    let both = kept
         .each_ref()
         .map(|payload| (payload.blob().unwrap(), payload.bytes()));
-    let named = BTreeMap::from(names);
+    let named = BTreeMap::from(both);
     let check = |read_max| place.blobs.check(&named, read_max).unwrap();
     assert_eq!(check(u64::MAX), BlobsChecked::default());
     assert_eq!(check(25_000).unread, 1);
-    let unnamed = place.blobs.check(&BTreeMap::from([names[0]]), u64::MAX).unwrap();
+    let unnamed = place.blobs.check(&BTreeMap::from([both[0]]), u64::MAX).unwrap();
     assert_eq!((unnamed.findings.len(), unnamed.unnamed), (0, 1));
     let path = |payload: &Payload| {
         let name = payload.blob().unwrap().to_string();
@@ -301,7 +301,7 @@ fn the_check_compares_blobs_with_their_names_and_with_what_rows_say() {
     };
     std::fs::write(path(&kept[0]), "\"short\"").unwrap();
     std::fs::remove_file(path(&kept[1])).unwrap();
-    let [damaged, missing] = names.map(|(name, _)| name);
+    let [damaged, missing] = both.map(|(name, _)| name);
     let mut expected = [
         format!("blob {damaged} is damaged: its bytes have another hash"),
         format!("blob {damaged} has 7 bytes, a row says 20000"),

@@ -11,6 +11,7 @@ use super::backup::Source;
 use super::blob_names;
 use super::blobs::Blobs;
 use super::check_history;
+use super::check_keys;
 use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
@@ -63,6 +64,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_effects(tx, &mut findings)?;
     check_workflows::check(tx, &mut findings)?;
     check_history::check(tx, &mut findings)?;
+    check_keys::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -204,6 +206,9 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         CHECKPOINTS,
         TASKS,
         TASK_CLAIMS,
+        KEY_COUNTS,
+        KEY_HOLDERS,
+        KEY_WAITERS,
         WORKFLOWS,
         WORKFLOW_DRAFTS,
         WORKFLOW_VERSIONS,

@@ -2,12 +2,15 @@
 
 use super::codec;
 use super::golden::{Sample, sample};
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::graph_rows::{
+    HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
+};
 use super::rows::UnseenRow;
 use crate::domain::payload::{Payload, Sha256Name};
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::document::Tier;
 use crate::domain::workflow::graph::history::{HistoryCounts, Retention, Transition};
+use crate::domain::workflow::graph::key_limit::{KeyCount, KeyPlace, KeyStand};
 use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
 };
@@ -54,6 +57,19 @@ fn header() -> GraphHeader {
             compactable: 3,
             compactable_bytes: 300,
             compacted_to: 5,
+        },
+        key_place: Some(key_place()),
+    }
+}
+
+fn key_place() -> KeyPlace {
+    KeyPlace {
+        key: "acme".to_owned(),
+        limit: 300,
+        stand: KeyStand::Waits {
+            number: 70_000,
+            since: Millis(1_000),
+            replaceable: true,
         },
     }
 }
@@ -202,6 +218,7 @@ fn facts(out: &mut Vec<Sample>) {
             },
         ),
         ("unpause", StoredFact::Unpause { by }),
+        ("begin", StoredFact::Begin),
     ] {
         out.push(sample(what, &fact));
     }
@@ -219,6 +236,7 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     out.push(sample("blob", &StoredValue(blob)));
     facts(out);
     claims(out);
+    keys(out);
     let item = Transition {
         seq: 4,
         class: Retention::Standard,
@@ -275,6 +293,22 @@ fn claims(out: &mut Vec<Sample>) {
     ));
 }
 
+fn keys(out: &mut Vec<Sample>) {
+    let count = KeyCount {
+        holding: 300,
+        leaving: 1,
+        waiting: 70_000,
+    };
+    out.push(sample("any", &count));
+    out.push(sample("any", &KeyHolder { leaves: true }));
+    let waiter = KeyWaiter {
+        run: RunId([1; 16]),
+        limit: 300,
+        replaceable: true,
+    };
+    out.push(sample("any", &waiter));
+}
+
 /// What the reader of each record makes of these bytes is a value or a sentence.
 pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<StoredValue>(bytes));
@@ -283,6 +317,9 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<OpenCheckpoint>(bytes));
     drop(codec::decode::<TaskRow>(bytes));
     drop(codec::decode::<TaskClaim>(bytes));
+    drop(codec::decode::<KeyCount>(bytes));
+    drop(codec::decode::<KeyHolder>(bytes));
+    drop(codec::decode::<KeyWaiter>(bytes));
     drop(codec::decode::<UnseenRow>(bytes));
 }
 

@@ -80,6 +80,26 @@ pub enum StoredFact {
         /// Who.
         by: String,
     },
+    /// It has waited for others of its key, and its turn has come.
+    Begin,
+}
+
+/// A run that has a place among those of its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyHolder {
+    /// It was told to end because of a newer one.
+    pub leaves: bool,
+}
+
+/// A run that waits for a place among those of its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyWaiter {
+    /// The run.
+    pub run: RunId,
+    /// How many runs its version allows.
+    pub limit: u32,
+    /// A newer run may take its turn.
+    pub replaceable: bool,
 }
 
 /// What one tick did, for people.

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::graph_rows::{
+    HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
+};
 use super::old;
 use crate::domain::lateness::Breach;
 use crate::domain::report::{Effect, ReportTarget, ReportWishes};
@@ -11,6 +13,7 @@ use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, ClockId, Lease};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
@@ -69,6 +72,9 @@ record! {
     OpenCheckpoint, "open checkpoint", 1;
     TaskRow, "task", 1;
     TaskClaim, "task claim", 1;
+    KeyCount, "key count", 1;
+    KeyHolder, "key holder", 1;
+    KeyWaiter, "key waiter", 1;
     WorkflowRecord, "workflow", 1;
     WorkflowDraft, "workflow draft", 1;
     WorkflowVersion, "workflow version", 1;

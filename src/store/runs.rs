@@ -43,6 +43,7 @@ pub fn insert_graph(tx: &mut Tx<'_>, run: &Run) -> Result<(), StoreError> {
     }
     tx.put(&JOB_RUNS, &(TENANT, run.definition.clone(), run.id), &Present)?;
     super::graphs::put_deadline(tx, None, run)?;
+    super::key_limits::put(tx, None, run)?;
     if run.state.is_terminal() {
         count_end(tx, run)?;
     }
@@ -61,6 +62,7 @@ pub fn replace(tx: &mut Tx<'_>, before: &Run, after: &Run) -> Result<(), StoreEr
     }
     if after.graph.is_some() {
         super::graphs::put_deadline(tx, Some(before), after)?;
+        super::key_limits::put(tx, Some(before), after)?;
     }
     tx.tell(
         "run.changed",

@@ -1,7 +1,9 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
 use super::feed::FeedRow;
-use super::graph_rows::{HistoryRow, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow};
+use super::graph_rows::{
+    HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
+};
 use super::keys::{DigestKey, HighFirst};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
@@ -14,6 +16,7 @@ use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
+use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{EntryId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
@@ -154,13 +157,19 @@ tables! {
     59 PINS "pins" (TenantId, RunId) => Pin;
     /// Dead letters: steps that were given up because daemons died with them.
     60 DEAD_STEPS "dead_steps" (TenantId, RunId, StepRef) => DeadStep;
+    /// How many runs of a definition and key hold a place, and how many wait for one.
+    61 KEY_COUNTS "key_counts" (TenantId, JobName, String) => KeyCount;
+    /// Index: runs that hold a place among those of their definition and key.
+    62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
+    /// Index: runs that wait for such a place, by number.
+    63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::DEAD_STEPS.index, super::NAMES.len() - 1);
+        assert_eq!(super::KEY_WAITERS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

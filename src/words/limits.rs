@@ -282,6 +282,18 @@ pub const STEP_ATTEMPTS_MAX: u32 = 1_000;
 pub const RETRY_CODES_MAX: usize = 64;
 /// Runs of a definition at once.
 pub const CONCURRENCY_MAX: u32 = 100_000;
+/// Ended runs of a definition that retention looks at and keeps before it looks no further: they stand in the order of age.
+pub const RETENTION_SPARED_MAX: usize = 200;
+/// Runs that wait for the end of others of the same key.
+pub const KEY_WAITING_MAX: u32 = 100_000;
+/// Bytes of the key by which runs are counted.
+pub const KEY_TEXT_BYTES_MAX: usize = 256;
+/// Runs that begin with one commit because places of their key have become free; the others begin with the next.
+pub const KEY_BEGINS_MAX: usize = 64;
+/// Runs of a key that are looked at for one that newer ones may replace.
+pub const KEY_WALK_MAX: usize = 1_000;
+/// Holders of a key that are named to who asks why a run waits.
+pub const KEY_HOLDERS_SHOWN_MAX: usize = 20;
 /// Ended runs of a definition that are kept.
 pub const RETAINED_RUNS_MAX: u32 = 1_000_000;
 /// Branches at once.

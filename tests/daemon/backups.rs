@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::time::Duration;
 
+use ductor::store::migrate::FORMAT;
 use serde_json::{Value, json};
 
 use super::support::{Builder, Daemon, PATIENCE, Place, check_store_with_doctor, ductor, wait_until};
@@ -202,7 +203,7 @@ fn a_directory_of_format_2_is_taken_over() {
         "{doctor:?}"
     );
     let daemon = Builder::at(&place).start();
-    daemon.wait_log("the store has format 2 and is brought to 4");
+    daemon.wait_log(&format!("the store has format 2 and is brought to {FORMAT}"));
     assert_eq!(daemon.get("/version").json()["schema"], 4);
     assert_eq!(
         std::fs::read_to_string(place.state().join("format")).unwrap(),
@@ -262,7 +263,7 @@ fn a_newer_directory_is_refused_by_all() {
         let said = ductor(line).expect_status(status);
         let said = said.stdout + &said.stderr;
         assert!(
-            said.contains("has format 99; this ductor reads up to 4"),
+            said.contains(&format!("has format 99; this ductor reads up to {FORMAT}")),
             "{line:?}: {said}"
         );
         assert!(before == std::fs::read(&store).unwrap(), "{line:?} has written");

@@ -80,7 +80,10 @@ fn a_newer_store_is_refused_in_words() {
         .expect("too new");
     assert_eq!(refused.status, Some(1), "{refused:?}");
     assert!(
-        format!("{refused:?}").contains("has format 99; this ductor reads up to 4"),
+        format!("{refused:?}").contains(&format!(
+            "has format 99; this ductor reads up to {}",
+            ductor::store::migrate::FORMAT
+        )),
         "{refused:?}"
     );
 }
@@ -409,4 +412,34 @@ fn a_child_is_refused_a_lock_that_its_parent_holds() {
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_ductor"));
     assert!(directory.locks_are_trustworthy(&faults, Some(program)));
     assert!(!directory.locks_are_trustworthy(&faults, Some(std::path::Path::new("/bin/true"))));
+}
+
+/// `workflows.md` 6: with too little room on the disk no new run begins, by hand or by schedule; what runs goes on; what is old
+/// goes; and it begins again by itself.
+#[test]
+fn without_room_on_the_disk_no_run_begins_and_what_runs_goes_on() {
+    let place = place_with(concat!(
+        "state: {path: ./state, lowDiskBytes: 1MiB}\njobs:\n",
+        "  - {name: long, command: 'while [ ! -e FOLDER/go ]; do sleep 0.05; done'}\n",
+        "  - {name: quick, command: 'true'}\n",
+        "  - {name: often, command: 'true', schedule: '@every 1s'}\n",
+    ));
+    let (daemon, fail) = failing(&place);
+    let quick = || daemon.post("/jobs/quick/start", &json!({}));
+    let long = run_id(&start(&daemon, "long"));
+    std::fs::write(&fail, "disk.free=1000\n").unwrap();
+    let refused = daemon.wait("that no run begins", || {
+        let answer = quick();
+        (answer.status == 503).then_some(answer)
+    });
+    assert!(refused.text().contains("too little room"), "{refused:?}");
+    let fires = daemon.wait("a due moment that is skipped for it", || {
+        let fires = daemon.get("/jobs/often/fires").text();
+        fires.contains("no_room").then_some(fires)
+    });
+    assert!(fires.contains("too little room"), "{fires}");
+    place.write("go", "");
+    assert_eq!(ended(&daemon, &long)["state"], "succeeded");
+    std::fs::write(&fail, "").unwrap();
+    daemon.wait("that runs begin again", || (quick().status == 200).then_some(()));
 }

@@ -23,6 +23,7 @@ mod export;
 mod faults;
 mod graphs;
 mod graphs_crash;
+mod graphs_waits;
 mod hostile_runs;
 mod http_steps;
 mod interpreter;

@@ -192,7 +192,16 @@ fn a_report_that_nobody_takes_is_a_dead_letter_on_its_run() {
     let shown = daemon.cli(&["run", "show", &id]).expect_status(0).stdout;
     assert!(shown.contains("dead") && shown.contains("410 Gone"), "{shown}");
     let shown = daemon.cli(&["status"]).stdout;
-    assert!(shown.contains("1 reports were given up"), "{shown}");
+    assert!(shown.contains("1, see `ductor dlq ls`"), "{shown}");
+    // The list of what was given up has it once, and by its id it is put away.
+    let listed = daemon.cli(&["dlq", "ls"]).expect_status(0).stdout;
+    assert!(listed.contains("410 Gone"), "{listed}");
+    let list = daemon.get("/api/dead_letters").json();
+    let letters = list["data"].as_array().unwrap();
+    assert_eq!((letters.len(), &letters[0]["run"]), (1, &serde_json::json!(id)));
+    let letter = letters[0]["id"].as_str().unwrap();
+    daemon.cli(&["dlq", "discard", letter, "--yes"]).expect_status(0);
+    daemon.cli(&["dlq", "show", letter]).expect_status(3);
 }
 
 #[test]

@@ -281,7 +281,14 @@ impl Work {
         let now = self.clock.now().wall;
         let (due, fires) = store
             .read(|tx| {
-                let due = retire::due(tx, keep, &std::collections::BTreeMap::new(), now, &mut None)?;
+                let due = retire::due(
+                    tx,
+                    keep,
+                    &std::collections::BTreeMap::new(),
+                    &mut retire::Published::default(),
+                    now,
+                    &mut None,
+                )?;
                 Ok((due, retire::old_fires(tx, keep, now)?))
             })
             .expect("a readable store");

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::graph::{Begin, EndedClaim, Moved};
+use super::key_limit::Gate;
 use super::{maintain, workflows};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::again::{self, NotAgain};
@@ -142,14 +143,13 @@ pub struct Wish {
 }
 
 /// The first tick of a run.
+#[expect(clippy::needless_pass_by_value, reason = "a wish is for one run")]
 pub fn begin(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     graph: Arc<Graph>,
-    mut wish: Wish,
+    wish: Wish,
 ) -> Result<Begin, StoreError> {
-    let timeout = graph.document.run_timeout;
-    wish.header.deadline = timeout.map(|timeout| desk.now.plus(timeout.0));
     let run = run_of(&wish, desk.now);
     let mut view = Fresh(Arc::clone(&wish.input));
     let changes = tick(
@@ -161,9 +161,12 @@ pub fn begin(
         &mut RunId::fresh,
     )?;
     let mut values = payloads(desk.blobs, &changes)?;
-    values.push((ValueName::Input, payload(desk.blobs, &wish.input)?));
+    let input = vec![(ValueName::Input, payload(desk.blobs, &wish.input)?)];
+    values.extend(input.iter().cloned());
     let children = children(rows, desk, &graph, &changes)?;
+    let gate = Gate::of(&graph, run, Vec::new(), input);
     Ok(Begin {
+        gate,
         graph,
         changes,
         values,
@@ -199,17 +202,17 @@ impl<R: Rows> View for TakenOver<'_, R> {
 }
 
 /// The first tick of a run that tries another one again, from a step on or from what failed.
+#[expect(clippy::needless_pass_by_value, reason = "a wish is for one run")]
 pub fn begin_again(
     rows: &mut impl Rows,
     desk: &Desk<'_>,
     of: &Run,
     from: Option<&StepRef>,
-    mut wish: Wish,
+    wish: Wish,
 ) -> Result<Result<Begin, NotAgain>, StoreError> {
     let graph = desk.shelf.get(rows, &of.definition, of.version)?;
     let graph = graph.ok_or_else(|| missing_version(of))?;
-    let all = rows.scan(&STEPS, &(TENANT, of.id), None, usize::MAX)?;
-    let steps: Vec<StepState> = all.into_iter().map(|(_, step)| step).collect();
+    let steps = steps_of(rows, of.id)?;
     let done = match again::taken_over(&graph, &steps, from, desk.now) {
         Ok(done) => done,
         Err(refusal) => return Ok(Err(refusal)),
@@ -225,7 +228,6 @@ pub fn begin_again(
             names.insert(items);
         }
     }
-    wish.header.deadline = graph.document.run_timeout.map(|timeout| desk.now.plus(timeout.0));
     let run = run_of(&wish, desk.now);
     let mut view = TakenOver {
         stored: Stored {
@@ -235,25 +237,34 @@ pub fn begin_again(
         },
         names: names.clone(),
     };
-    let facts = [Fact::BegunWith(done)];
+    let facts = [Fact::BegunWith(done.clone())];
     let changes = tick(&graph, &run, &facts, desk.now, &mut view, &mut RunId::fresh)?;
     let mut values = payloads(desk.blobs, &changes)?;
+    let mut taken_over = Vec::new();
     for name in names {
         if let Some(payload) = graphs::value(rows, of.id, &name)? {
             // The other run may go before this one is written, and what it named with it.
             let renewed = desk.blobs.renew(&payload);
             renewed.map_err(|error| unreadable(of.id, &name.to_string(), &error.to_string()))?;
-            values.push((name, payload));
+            taken_over.push((name, payload));
         }
     }
+    values.extend(taken_over.iter().cloned());
     let children = children(rows, desk, &graph, &changes)?;
+    let gate = Gate::of(&graph, run, done, taken_over);
     Ok(Ok(Begin {
+        gate,
         graph,
         changes,
         values,
         children,
         rules: desk.rules,
     }))
+}
+
+fn steps_of(rows: &mut impl Rows, run: RunId) -> Result<Vec<StepState>, StoreError> {
+    let all = rows.scan(&STEPS, &(TENANT, run), None, usize::MAX)?;
+    Ok(all.into_iter().map(|(_, step)| step).collect())
 }
 
 fn missing_version(run: &Run) -> StoreError {
@@ -293,6 +304,7 @@ pub fn begin_without_input(graph: Arc<Graph>, wish: &Wish, now: Millis, rules: m
     );
     let null = Payload::Inline(JsonText::of(&*wish.input).expect("a JSON value is JSON"));
     Begin {
+        gate: None,
         graph,
         changes,
         values: vec![(ValueName::Input, null)],
@@ -411,6 +423,10 @@ pub fn fact_of(
             note,
             by,
         },
+        StoredFact::Begin => match steps_of(rows, run)? {
+            done if done.is_empty() => Fact::Begun,
+            done => Fact::BegunWith(done),
+        },
         StoredFact::Cancel { by } => Fact::Cancel { by },
         StoredFact::Pause { by, reason } => Fact::Pause { by, reason },
         StoredFact::Unpause { by } => Fact::Unpause { by },
@@ -475,7 +491,13 @@ fn begin_child(
     let header = parent.graph.as_deref().cloned().unwrap_or_default();
     let depth = header.depth + 1;
     let found = desk.shelf.get(rows, &name, version)?;
+    let place = found.as_ref().map(|graph| graph.key_place_of(&child.input));
+    let (key_place, no_key) = match place.transpose() {
+        Ok(place) => (place.flatten(), None),
+        Err(why) => (None, Some(no_key(&why))),
+    };
     let header = GraphHeader {
+        key_place,
         parent: sub.wait.then(|| (parent.id, child.step.clone())),
         depth,
         tier: header.tier,
@@ -494,7 +516,7 @@ fn begin_child(
         header,
         node: parent.node.clone(),
     };
-    if let Some(why) = refused {
+    if let Some(why) = refused.or(no_key) {
         return Ok(stillborn(desk, wish, &why));
     }
     match found {
@@ -502,6 +524,11 @@ fn begin_child(
         Some(_) => Ok(stillborn(desk, wish, "runs begin runs more than 8 levels deep")),
         None => Ok(stillborn(desk, wish, "there is no such workflow")),
     }
+}
+
+/// Why a run cannot begin whose key has no value.
+pub fn no_key(why: &str) -> String {
+    format!("`concurrency.key` of the workflow has no value for this input: {why}")
 }
 
 /// A run that fails where it begins, so that who waits for it hears why.
@@ -523,6 +550,7 @@ fn stillborn(desk: &Desk<'_>, wish: Wish, why: &str) -> Begin {
     };
     let document = crate::domain::workflow::graph::document::Document::empty(run.definition.as_str());
     Begin {
+        gate: None,
         graph: Arc::new(Graph::build(document).expect("a graph without steps")),
         changes: Changes::none(run),
         values: Vec::new(),

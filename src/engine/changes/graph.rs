@@ -9,14 +9,16 @@ use crate::domain::payload::Payload;
 use crate::domain::slots::entry::{EntryEvent, EntryKind, reason};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::build::{Graph, Node};
+use crate::domain::workflow::graph::history::Transition;
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::kinds::StepKind;
 use crate::domain::workflow::graph::lines;
 use crate::domain::workflow::graph::tick::Changes;
 use crate::domain::workflow::graph::timers;
-use crate::domain::workflow::run::{Run, StepPhase, StepState};
+use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::complete::{self, Holder};
+use crate::engine::changes::key_limit::{self, Gate};
 use crate::engine::changes::start::{self, Entered, Entering};
 use crate::engine::changes::{cancel, catch_up, maintain, refused, report};
 use crate::store::graph_rows::StoredFact;
@@ -61,6 +63,8 @@ pub struct Moved {
 /// A run that begins.
 #[derive(Debug, Clone)]
 pub struct Begin {
+    /// What it must pass before, if its definition limits its runs.
+    pub gate: Option<Gate>,
     /// Its definition.
     pub graph: Arc<Graph>,
     /// Its first tick.
@@ -132,7 +136,9 @@ impl Ready {
 /// True when a timer may be nearer after a tick than the one that is waited for.
 pub fn is_timed(changes: &Changes, children: &[Begin]) -> bool {
     let timer = |step: &StepState| step.graph.as_ref().is_some_and(|graph| graph.timer.is_some());
-    let begins = changes.run.record_version <= 1;
+    // It may have waited for its turn before: then it is not its first version.
+    let is_begin = |item: &Transition| item.step.is_none() && item.what == "running";
+    let begins = changes.history.iter().any(is_begin);
     let limited = changes
         .run
         .graph
@@ -187,15 +193,27 @@ pub fn apply(tx: &mut Tx<'_>, book: &Book, moved: &Moved) -> Result<Applied, Abo
         report::graph_ended(tx, after)?;
     }
     follow_runs(tx, book, &moved.changes, &moved.children)?;
+    // What a limit has kept waiting begins with the end of another, and what one commit leaves with the next.
+    if after.state.is_terminal() || before.state == RunState::Pending {
+        key_limit::advance(tx, after)?;
+    }
     Ok(Applied::Done(fences))
 }
 
-/// Writes a run that begins, and those that begin with it.
-pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<(), Abort> {
-    runs::insert_graph(tx, &wish.changes.run)?;
+/// Writes a run that begins, and those that begin with it; or one that does not begin yet, or never will. As it is written.
+pub fn begin(tx: &mut Tx<'_>, book: &Book, wish: &Begin) -> Result<Run, Abort> {
+    if let Some(gate) = &wish.gate
+        && let Some(other) = key_limit::pass(tx, gate)?
+    {
+        follow_runs(tx, book, &Changes::none(other.clone()), &[])?;
+        return Ok(other);
+    }
+    let run = &wish.changes.run;
+    runs::insert_graph(tx, run)?;
     write(tx, book, &wish.graph, &wish.changes, &wish.values, wish.rules)?;
-    report::graph_ended(tx, &wish.changes.run)?;
-    follow_runs(tx, book, &wish.changes, &wish.children)
+    report::graph_ended(tx, run)?;
+    follow_runs(tx, book, &wish.changes, &wish.children)?;
+    Ok(run.clone())
 }
 
 /// What a tick means for other runs: children begin, orphans end, a parent hears of the end.
@@ -209,15 +227,7 @@ fn follow_runs(tx: &mut Tx<'_>, book: &Book, changes: &Changes, children: &[Begi
             graphs::append_fact(tx, &run, &StoredFact::Cancel { by })?;
         }
     }
-    let run = &changes.run;
-    let parent = run.graph.as_ref().and_then(|header| header.parent.clone());
-    if let (true, Some((parent, step))) = (run.state.is_terminal(), parent)
-        && let Some(parent) = runs::by_id(tx, parent)?.filter(|parent| !parent.state.is_terminal())
-    {
-        let fact = StoredFact::Child { step, run: run.id };
-        graphs::append_fact(tx, &parent, &fact)?;
-    }
-    Ok(())
+    key_limit::tell_parent(tx, &changes.run)
 }
 
 fn write(

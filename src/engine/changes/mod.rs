@@ -17,6 +17,7 @@ pub mod drift;
 pub mod fold;
 pub mod graph;
 pub mod head;
+pub mod key_limit;
 pub mod late;
 pub mod maintain;
 pub mod matching;

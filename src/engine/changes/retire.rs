@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::graph::document::RetentionDoc;
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
 use crate::engine::changes::deliver;
 use crate::store::keys::DigestKey;
-use crate::store::tables::{CHANGES, FIRES, JOB_RUNS, PINS, REMEMBERED, REMEMBERED_KEYS};
+use crate::store::tables::{
+    CHANGES, DEFINITIONS, FIRES, JOB_RUNS, PINS, REMEMBERED, REMEMBERED_KEYS, WORKFLOWS,
+};
 use crate::store::{Abort, Rows, StoreError, Tx, removal, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
@@ -46,16 +50,58 @@ impl KeepLogs {
 /// Runs that one slice removes: a slice must not hold the writer for more than 50 ms.
 pub const SLICE: usize = 50;
 
-/// Definitions that say themselves how many of their ended runs are kept.
-pub type OwnNumbers = BTreeMap<JobName, u32>;
+/// What definitions say themselves of how long their ended runs are kept.
+pub type OwnRules = BTreeMap<JobName, RetentionDoc>;
 
 /// What the definitions of the book say themselves.
-pub fn own_numbers(book: &Book) -> OwnNumbers {
+pub fn own_rules(book: &Book) -> OwnRules {
     let said = book.jobs.iter().filter_map(|(name, job)| {
         let retention = job.definition.graph.as_ref()?.retention?;
-        Some((name.clone(), retention.runs?))
+        Some((name.clone(), retention))
     });
     said.collect()
+}
+
+/// What the newest versions of workflows say, kept while they are the newest.
+#[derive(Debug, Clone, Default)]
+pub struct Published {
+    known: BTreeMap<JobName, (u32, RetentionDoc)>,
+}
+
+impl Published {
+    /// What a workflow says; nothing is read anew of a version that is known. A definition that cannot be read says nothing.
+    fn of(&mut self, rows: &mut impl Rows, name: &JobName) -> Result<Option<RetentionDoc>, StoreError> {
+        let Some(newest) = rows
+            .get(&WORKFLOWS, &(TENANT, name.clone()))?
+            .map(|record| record.newest)
+        else {
+            return Ok(None);
+        };
+        if let Some((_, said)) = self.known.get(name).filter(|(version, _)| *version == newest) {
+            return Ok(Some(*said));
+        }
+        let record = rows.get(&DEFINITIONS, &(TENANT, name.clone(), newest))?;
+        let definition = record.and_then(|record| record.json.read::<Definition>().ok());
+        let said = definition.and_then(|definition| definition.graph?.retention);
+        let said = said.unwrap_or_default();
+        if self.known.len() >= limits::FAMILIES_MAX {
+            self.known.clear();
+        }
+        self.known.insert(name.clone(), (newest, said));
+        Ok(Some(said))
+    }
+}
+
+impl Keep {
+    /// With what a definition says itself.
+    fn with(self, own: Option<RetentionDoc>) -> Keep {
+        let own = own.unwrap_or_default();
+        Keep {
+            runs: own.runs.unwrap_or(self.runs),
+            age_ms: own.age.map_or(self.age_ms, |age| age.0),
+            ..self
+        }
+    }
 }
 
 /// Where a search for runs that go has come to; `None`: to the end, or it has not begun.
@@ -66,7 +112,8 @@ pub type Place = Option<(TenantId, JobName, RunId)>;
 pub fn due(
     rows: &mut impl Rows,
     keep: Keep,
-    own: &OwnNumbers,
+    own: &OwnRules,
+    published: &mut Published,
     now: Millis,
     place: &mut Place,
 ) -> Result<Vec<(JobName, RunId)>, StoreError> {
@@ -81,8 +128,13 @@ pub fn due(
         .into_iter()
         .next()
     {
-        let runs = own.get(&job).copied().unwrap_or(keep.runs);
-        if !search.job(rows, &job, runs, place)? {
+        let said = match own.get(&job) {
+            Some(said) => Some(*said),
+            None => published.of(rows, &job)?,
+        };
+        let keep = keep.with(said);
+        search.oldest_kept = before(now, keep.age_ms);
+        if !search.job(rows, &job, keep.runs, place)? {
             return Ok(search.found);
         }
         *place = Some((TENANT, job, RunId([255; 16])));

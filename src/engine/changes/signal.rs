@@ -32,6 +32,9 @@ pub fn signal(tx: &mut Tx<'_>, id: RunId, fact: &StoredFact) -> Result<Signalled
     let refused = match fact {
         StoredFact::Resume { step, .. } => not_waiting(tx, id, step, &WaitsFor::Checkpoint)?,
         StoredFact::Decide { step, .. } => not_waiting(tx, id, step, &WaitsFor::Approval)?,
+        StoredFact::Pause { .. } if run.state == RunState::Pending => {
+            Some("the run has not begun: nothing of it can be held; it can be cancelled".to_owned())
+        }
         StoredFact::Pause { .. } if will_be_held(tx, &run)? => Some("the run is paused already".to_owned()),
         StoredFact::Unpause { .. } if !will_be_held(tx, &run)? => Some("the run is not paused".to_owned()),
         StoredFact::Pause { .. }
@@ -39,7 +42,8 @@ pub fn signal(tx: &mut Tx<'_>, id: RunId, fact: &StoredFact) -> Result<Signalled
         | StoredFact::Cancel { .. }
         | StoredFact::EntryClosed { .. }
         | StoredFact::AttemptEnded { .. }
-        | StoredFact::Child { .. } => None,
+        | StoredFact::Child { .. }
+        | StoredFact::Begin => None,
     };
     if let Some(why) = refused {
         return Ok(Signalled::Refused(why));
@@ -85,7 +89,8 @@ fn not_waiting(
         | StoredFact::Child { .. }
         | StoredFact::Cancel { .. }
         | StoredFact::Pause { .. }
-        | StoredFact::Unpause { .. } => false,
+        | StoredFact::Unpause { .. }
+        | StoredFact::Begin => false,
     });
     Ok(answered.then(|| format!("step {step} has an answer already")))
 }

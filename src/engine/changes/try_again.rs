@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::fold::{self, Desk, Wish};
 use super::graph::Begin;
+use crate::domain::workflow::graph::key_limit::{KeyPlace, KeyStand};
 use crate::domain::workflow::graph::state::GraphHeader;
 use crate::domain::workflow::run::Trigger;
 use crate::store::{Rows, StoreError, runs};
@@ -52,6 +53,11 @@ pub fn prepare(
             tier: header.tier,
             fairness_key: header.fairness_key,
             labels: header.labels,
+            // It counts with the runs of the same version and input.
+            key_place: header.key_place.map(|place| KeyPlace {
+                stand: KeyStand::Holds,
+                ..place
+            }),
             ..GraphHeader::default()
         },
         node: run.node.clone(),

@@ -16,6 +16,7 @@ use crate::domain::workflow::run::StepPhase;
 use crate::engine::changes::claim::{self, Claimed, Pass, Passed};
 use crate::engine::changes::fold::{self, Desk, Posted, Wish};
 use crate::engine::changes::graph::{self, Applied, EndedClaim};
+use crate::engine::changes::key_limit;
 use crate::engine::changes::signal::{self, Signalled};
 use crate::store::graph_rows::StoredFact;
 use crate::store::rows::DefinitionRecord;
@@ -76,17 +77,34 @@ impl Daemon {
 
     /// Begins a run of the newest version and claims what it makes ready, in one commit.
     pub(super) fn begin_graph(&self, slug: &str, input: Value, processes: usize) -> (RunId, Vec<Claimed>) {
-        let (run, claimed, _) = self.begin_whole(slug, input, processes);
-        (run, claimed)
+        self.begin_graph_with(slug, input, GraphHeader::default(), processes)
     }
 
     /// Begins a run and claims nothing; the runs that began with it.
     pub(super) fn begin_graph_alone(&self, slug: &str, input: Value) -> (RunId, Vec<RunId>) {
-        let (run, _, children) = self.begin_whole(slug, input, 0);
+        let (run, _, children) = self.begin_whole(slug, input, GraphHeader::default(), 0);
         (run, children)
     }
 
-    fn begin_whole(&self, slug: &str, input: Value, processes: usize) -> (RunId, Vec<Claimed>, Vec<RunId>) {
+    /// With a header that says more.
+    pub(super) fn begin_graph_with(
+        &self,
+        slug: &str,
+        input: Value,
+        header: GraphHeader,
+        processes: usize,
+    ) -> (RunId, Vec<Claimed>) {
+        let (run, claimed, _) = self.begin_whole(slug, input, header, processes);
+        (run, claimed)
+    }
+
+    fn begin_whole(
+        &self,
+        slug: &str,
+        input: Value,
+        header: GraphHeader,
+        processes: usize,
+    ) -> (RunId, Vec<Claimed>, Vec<RunId>) {
         let name = JobName::new(slug).unwrap();
         let wish = Wish {
             id: RunId::fresh(),
@@ -94,7 +112,7 @@ impl Daemon {
             version: self.read(|tx| newest_version(tx, &name)),
             trigger: by_hand(),
             input: Arc::new(input),
-            header: GraphHeader::default(),
+            header,
             node: None,
         };
         let blobs = self.engine.store.blobs();
@@ -106,7 +124,9 @@ impl Daemon {
                 rules: plain(),
             };
             let graph = desk.shelf.get(tx, &wish.definition, wish.version)?.unwrap();
-            fold::begin(tx, &desk, graph, wish.clone())
+            let mut wish = wish.clone();
+            wish.header.key_place = graph.key_place_of(&wish.input).unwrap();
+            fold::begin(tx, &desk, graph, wish)
         });
         let children = children_of(&begin.changes);
         let (book, pass, begin) = (self.engine.book(), self.pass_of(processes), Arc::new(begin));
@@ -218,6 +238,17 @@ impl Daemon {
     pub(super) fn phase_of(&self, run: RunId, step: &str) -> StepPhase {
         let step = StepRef::new(step).unwrap();
         self.read(|tx| runs::step(tx, run, &step)).unwrap().phase
+    }
+
+    /// Why a run is as it is, or why it has not begun.
+    pub(super) fn run_reason(&self, run: RunId) -> String {
+        self.read(|tx| {
+            let header = runs::by_id(tx, run)?.unwrap();
+            let waits = key_limit::why(tx, &header)?.map(|why| why.sentence);
+            Ok(waits
+                .or(header.state.reason().map(str::to_owned))
+                .unwrap_or_default())
+        })
     }
 
     /// The word of a run.

@@ -111,7 +111,7 @@ fn windows(rig: &Rig, size: u32, windows: u32) -> Vec<(u64, usize)> {
     assert_eq!(rig.run_word(run), "succeeded");
     let compacted = lines(rig, run).into_iter().filter(|line| line.what == COMPACTED);
     assert!(
-        compacted.count() as u32 >= size * 2 / 2_000,
+        compacted.count() >= usize::try_from(size).unwrap() * 2 / 2_000,
         "each 2,000 lines leave one"
     );
     found
@@ -234,7 +234,7 @@ fn a_long_history_flags_its_run_and_stays_flagged() {
     let rig = Rig::new(&[], &[]);
     let (run, claimed) = three(&rig);
     lengthen(&rig, run, |counts| {
-        counts.appended = limits::HISTORY_LINES_LONG - 2
+        counts.appended = limits::HISTORY_LINES_LONG - 2;
     });
     assert!(!counts(&rig, run).should_continue_as_new());
     rig.tell_run(

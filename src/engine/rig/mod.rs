@@ -22,6 +22,7 @@ mod graph_replay_tests;
 mod graph_stage;
 mod graph_tests;
 mod history_tests;
+mod key_limit_tests;
 mod late_tests;
 mod lease_tests;
 mod load_tests;

@@ -188,9 +188,10 @@ impl World<'_> {
                     logs: retire::KeepLogs::NO_LIMIT,
                 };
                 let now = self.rig.wall();
-                let due = self
-                    .rig
-                    .read(|tx| retire::due(tx, keep, &retire::OwnNumbers::new(), now, &mut None));
+                let due = self.rig.read(|tx| {
+                    let mut published = retire::Published::default();
+                    retire::due(tx, keep, &retire::OwnRules::new(), &mut published, now, &mut None)
+                });
                 self.rig.change(move |tx| retire::retire(tx, &due));
                 let fires = self.rig.read(|tx| retire::old_fires(tx, keep, now));
                 self.rig.change(move |tx| retire::sweep(tx, keep, &fires));

@@ -8,7 +8,7 @@ use super::jobs::job;
 use super::stage::{BEGIN, Rig, TENANT};
 use crate::domain::workflow::attempt::Outcome;
 use crate::engine::changes::pin::{self, Pinned};
-use crate::engine::changes::retire::{self, Keep, KeepLogs, OwnNumbers, Retired};
+use crate::engine::changes::retire::{self, Keep, KeepLogs, OwnRules, Published, Retired};
 use crate::engine::retention::Retention;
 use crate::store::tables::{FIRES, REMOVALS, RUNS, STEPS, VALUES};
 use crate::store::{Rows, logs, removal, runs};
@@ -129,7 +129,7 @@ fn pinned_runs_and_their_logs_stay_and_hide_none_behind_them() {
         all.push(run);
     }
     // More than a slice of them, and the oldest: a search that gives up at the first slice would never pass them.
-    for run in all[..120].to_vec() {
+    for run in all[..120].iter().copied() {
         let pinned = rig.change(move |tx| pin::pin(tx, run, Some(("me", "audit"))));
         assert!(matches!(pinned, Pinned::Now(_)));
     }
@@ -204,7 +204,14 @@ fn a_search_that_is_cut_goes_on_where_it_was() {
         let mut next = place.clone();
         let slice = rig.read(|tx| {
             next.clone_from(&place);
-            retire::due(tx, keep(10, u64::MAX), &OwnNumbers::new(), now, &mut next)
+            retire::due(
+                tx,
+                keep(10, u64::MAX),
+                &OwnRules::new(),
+                &mut Published::default(),
+                now,
+                &mut next,
+            )
         });
         assert!(slice.len() <= retire::SLICE);
         found.extend(slice);

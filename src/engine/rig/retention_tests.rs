@@ -1,15 +1,21 @@
-//! Retention of logs: what is too old or too much goes, oldest first, and never of a run that lives.
+//! Retention of logs and of runs: what is too old or too much goes, oldest first, and never of a run that lives.
 
 use tokio::sync::watch;
 
+use serde_json::json;
+
+use super::graph_stage::done;
 use super::jobs::job;
-use super::stage::Rig;
+use super::stage::{Rig, TENANT};
 use crate::domain::workflow::attempt::Outcome;
-use crate::engine::changes::retire::{Keep, KeepLogs};
+use crate::engine::changes::retire::{self, Keep, KeepLogs};
 use crate::engine::retention::Retention;
-use crate::store::logs;
+use crate::store::rows::WorkflowRecord;
+use crate::store::tables::WORKFLOWS;
+use crate::store::{logs, runs as stored_runs};
 use crate::words::ids::RunId;
-use crate::words::names::StepRef;
+use crate::words::names::{JobName, StepRef};
+use crate::words::time::Millis;
 
 fn keep(logs: KeepLogs) -> Keep {
     Keep {
@@ -88,4 +94,66 @@ fn logs_older_than_their_age_go_before_their_runs() {
     let retention = Retention::new(rig.engine.clone(), watched);
     rig.wait(retention.trim_logs()).unwrap();
     assert_eq!(kept(&rig), [young]);
+}
+
+/// What a definition says itself, as its newest version says it.
+#[test]
+fn a_workflow_keeps_what_it_says_itself_and_never_less_than_what_lives() {
+    let rig = Rig::new(&[], &[]);
+    let document = |retention: &serde_json::Value| {
+        json!({"family_slug": "w", "retention": retention,
+            "steps": [{"ref": "a", "type": "STEP_TYPE_COMMAND", "args": {"command": "true"}}]})
+    };
+    let name = JobName::new("w").unwrap();
+    let header = |newest: u32| WorkflowRecord {
+        record_version: 1,
+        title: String::new(),
+        newest,
+        current: newest,
+        draft: None,
+        created_at: Millis(1),
+        updated_at: Millis(1),
+    };
+    let publish = |retention: &serde_json::Value| {
+        let (record, name) = (header(rig.publish_graph(&document(retention))), name.clone());
+        rig.change(move |tx| Ok(tx.put(&WORKFLOWS, &(TENANT, name.clone()), &record)?));
+    };
+    publish(&json!({"runs": 2}));
+    let begin = || {
+        rig.clock().advance(1_000);
+        rig.begin_graph("w", json!({}), 1)
+    };
+    // More of them live than one slice has.
+    let living: Vec<RunId> = (0..retire::SLICE + 10).map(|_| begin().0).collect();
+    let ended: Vec<RunId> = (0..4)
+        .map(|_| {
+            let (run, claimed) = begin();
+            rig.end_steps(&[(claimed[0].clone(), done(json!(1)))], 0);
+            run
+        })
+        .collect();
+    let there = |runs: &[RunId]| {
+        let found = rig.read(|tx| {
+            let each = runs.iter().map(|run| stored_runs::by_id(tx, *run));
+            each.collect::<Result<Vec<_>, _>>()
+        });
+        found.into_iter().flatten().count()
+    };
+    let (_limits, watched) = watch::channel(keep(KeepLogs::NO_LIMIT));
+    let mut retention = Retention::new(rig.engine.clone(), watched);
+    rig.wait(retention.slice()).unwrap();
+    assert_eq!(
+        (there(&ended[..2]), there(&ended[2..])),
+        (0, 2),
+        "the two newest stay"
+    );
+    // The newest version says something else, also of what was there before.
+    publish(&json!({"age": "1h"}));
+    rig.wait(retention.slice()).unwrap();
+    assert_eq!(there(&ended), 2);
+    rig.clock().advance(3_700_000);
+    rig.wait(retention.slice()).unwrap();
+    assert_eq!((there(&ended), there(&living)), (0, living.len()));
+    let name = name.clone();
+    assert!(rig.change(move |tx| Ok(tx.remove(&WORKFLOWS, &(TENANT, name.clone()))?)));
 }

@@ -41,7 +41,7 @@ function valueOf(text) {
 /** @param {any} point @returns {import("../ui/dialog.js").Wish} */
 const resumption = (point) => ({
   title: `Resume ${point.title ?? point.step}`,
-  will: html`<p><${Where} of=${point} /> succeeds with this value as its output, and the run goes on.</p>`,
+  will: html`<p><${Where} of=${point} /> succeeds with this value as its output, and the run goes on.</p>${point.schema && html`<details><summary class="small soft">What it takes</summary><${Json} value=${point.schema} label="Schema of the answer" /></details>`}`,
   verb: "Resume",
   fields: [{ name: "value", label: "Value", hint: "JSON; anything else is taken as a text. Empty is null." }],
   request: ({ value }) => ({ method: "POST", path: pathOf(point, "resume"), body: value ? { value: valueOf(value) } : {} }),

@@ -8,11 +8,10 @@ use serde_json::Value;
 use super::document::{Document, EdgeDoc, EdgeKind, OnError, StepDoc};
 use super::key::NodeId;
 use super::kinds::{Dataflow, Gather, Http, Probe, Scatter, StepKind};
-use super::template::{Template, as_text};
+use super::template::Template;
 use crate::domain::workflow::run::StepPhase;
 use crate::expr::schema::{Issue, Schema};
-use crate::expr::{Fault, Profile, Program, Scope};
-use crate::words::limits;
+use crate::expr::{Fault, Profile, Program};
 use crate::words::names::StepRef;
 
 /// What every expression of a graph may read.
@@ -21,7 +20,7 @@ pub const NAMES: [&str; 4] = ["input", "steps", "vars", "run"];
 pub const ITEM_NAMES: [&str; 6] = ["input", "steps", "vars", "run", "item", "index"];
 /// The same for expressions that fold a list.
 pub const FOLD_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "acc"];
-/// What the share of a run may read.
+/// What the share of a run and the key by which runs are counted may read.
 pub const SHARE_NAMES: [&str; 1] = ["input"];
 /// What `retry_if` may read.
 pub const RETRY_NAMES: [&str; 7] = ["input", "steps", "vars", "run", "item", "index", "error"];
@@ -35,9 +34,10 @@ pub struct Graph {
     by_name: BTreeMap<StepRef, NodeId>,
     roots: Vec<NodeId>,
     top_level: u32,
-    share: Option<Program>,
+    pub(super) share: Option<Program>,
+    pub(super) limit_key: Option<Program>,
     /// Made when the first run begins.
-    input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
+    pub(super) input_schema: OnceLock<Result<Schema, Vec<Issue>>>,
 }
 
 /// A compiled step.
@@ -189,6 +189,9 @@ pub enum BuildError {
     /// The expression of the share.
     #[error("fairness.key: {0}")]
     Share(Fault),
+    /// The expression of the key by which runs are counted.
+    #[error("concurrency.key: {0}")]
+    LimitKey(Fault),
     /// A gather whose scatter is none.
     #[error("step {0} gathers from what is no scatter")]
     NoScatter(StepRef),
@@ -209,12 +212,16 @@ impl Graph {
         let share = document.fairness.key.as_deref();
         let share = share.map(|text| Program::compile(text, Profile::Workflow, &SHARE_NAMES));
         let share = share.transpose().map_err(BuildError::Share)?;
+        let limit_key = document.concurrency.as_ref().and_then(|doc| doc.key.as_deref());
+        let limit_key = limit_key.map(|text| Program::compile(text, Profile::Workflow, &SHARE_NAMES));
+        let limit_key = limit_key.transpose().map_err(BuildError::LimitKey)?;
         Ok(Graph {
             nodes,
             by_name: building.by_name,
             roots,
             top_level,
             share,
+            limit_key,
             input_schema: OnceLock::new(),
             document,
         })
@@ -243,28 +250,6 @@ impl Graph {
     /// The steps with which a run begins.
     pub fn roots(&self) -> &[NodeId] {
         &self.roots
-    }
-
-    /// To which share of its tier a run with this input belongs; the empty one unless the definition says otherwise.
-    pub fn share_of(&self, input: &Value) -> Result<String, Fault> {
-        let Some(program) = &self.share else {
-            return Ok(String::new());
-        };
-        let mut scope = Scope::new();
-        scope.set("input", input);
-        let text = as_text(&program.evaluate(&scope)?);
-        Ok(text.chars().take(limits::FAIRNESS_KEY_CHARS_MAX).collect())
-    }
-
-    /// What is wrong with an input, by the schema of the definition.
-    pub fn input_issues(&self, input: &Value) -> Vec<Issue> {
-        let Some(schema) = &self.document.input_schema else {
-            return Vec::new();
-        };
-        match self.input_schema.get_or_init(|| Schema::compile(schema)) {
-            Ok(schema) => schema.check(input),
-            Err(issues) => issues.clone(),
-        }
     }
 
     /// Steps outside of scatters: a run has ended when so many have.

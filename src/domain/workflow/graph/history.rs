@@ -99,6 +99,19 @@ pub struct Compaction {
 }
 
 impl HistoryCounts {
+    /// One more line, counted.
+    pub fn line(&mut self, step: Option<&StepRef>, class: Retention, what: &str, detail: &str) -> Transition {
+        let line = Transition {
+            seq: self.appended + 1,
+            class,
+            step: step.cloned(),
+            what: what.to_owned(),
+            detail: detail.to_owned(),
+        };
+        self.append(&line);
+        line
+    }
+
     /// The number of the line that is appended now.
     pub fn append(&mut self, line: &Transition) {
         let bytes = line.bytes();
@@ -233,7 +246,7 @@ mod tests {
             lines.push(append(
                 &mut counts,
                 Some("a#1"),
-                ["ready", "failed"][number as usize % 2],
+                if number % 2 == 0 { "ready" } else { "failed" },
                 false,
             ));
             assert_eq!(counts.compact(number, false), None);
@@ -286,7 +299,7 @@ mod tests {
         assert!(by_bytes.should_continue_as_new() && by_bytes.is_full());
         // What the next compaction takes does not fill it, however much one tick appends.
         let mut many = HistoryCounts::default();
-        for _ in 0..limits::HISTORY_LINES_MAX + 1 {
+        for _ in 0..=limits::HISTORY_LINES_MAX {
             append(&mut many, Some("a#1"), "ready", false);
         }
         assert!(!many.is_full());

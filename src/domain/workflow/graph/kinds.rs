@@ -227,6 +227,9 @@ pub struct Scatter {
     /// A longer list is a failure; without it the engine's own limit holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u32>,
+    /// A list that is longer as JSON is a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u32>,
     /// Branches that may fail without the scatter failing.
     #[serde(default, skip_serializing_if = "Tolerance::is_none")]
     pub tolerated_failures: Tolerance,

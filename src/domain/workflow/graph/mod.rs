@@ -4,6 +4,7 @@
 //! steps stand to each other, and `judge` does both. `canonical` is the text that a digest is made of. [`build::Graph`] is
 //! the document, compiled. [`tick::tick`] moves a run.
 
+mod accept;
 pub mod again;
 mod asks;
 mod braces;
@@ -18,6 +19,7 @@ pub mod history;
 pub mod items;
 pub mod judge;
 pub mod key;
+pub mod key_limit;
 pub mod kinds;
 mod launched;
 pub mod lines;

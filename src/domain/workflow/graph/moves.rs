@@ -10,7 +10,7 @@ use super::history::{Retention, Transition};
 use super::key::{Key, NodeId, ValueName};
 use super::state::{EarlyEnd, EarlyEndKind, GraphHeader, Hold, WaitsFor};
 use super::tick::{AttemptEnd, Changes, Fact, FreshRun, NewChild, StepError, Taken, View};
-use crate::domain::workflow::run::{Run, RunEvent, StepPhase, StepState};
+use crate::domain::workflow::run::{Run, RunEvent, RunState, StepPhase, StepState};
 use crate::words::ids::RunId;
 use crate::words::limits;
 use crate::words::names::StepRef;
@@ -143,15 +143,7 @@ impl<'a, V: View> Moving<'a, V> {
     }
 
     fn append(&mut self, step: Option<&StepRef>, class: Retention, what: &str, detail: &str) {
-        let counts = &mut self.header().history;
-        let line = Transition {
-            seq: counts.appended + 1,
-            class,
-            step: step.cloned(),
-            what: what.to_owned(),
-            detail: detail.to_owned(),
-        };
-        counts.append(&line);
+        let line = self.header().history.line(step, class, what, detail);
         self.history.push(line);
     }
 
@@ -312,6 +304,7 @@ impl<'a, V: View> Moving<'a, V> {
             });
         }
         match fact {
+            Fact::Begun | Fact::BegunWith(_) if self.run.state != RunState::Pending => Ok(Taken::Stale),
             Fact::Begun => self.begin(&[]),
             Fact::BegunWith(done) => self.begin(done),
             Fact::Attempt { step, fence, end } => self.attempt(step, *fence, end),
@@ -334,6 +327,11 @@ impl<'a, V: View> Moving<'a, V> {
 
     fn begin(&mut self, done: &[StepState]) -> Result<Taken, V::Error> {
         self.note(None, "running", "");
+        // The time of a run that has waited for its turn counts from here.
+        let limit = self.graph.document.run_timeout;
+        let at = limit.map(|limit| self.now.plus(limit.0));
+        let header = self.header();
+        header.deadline = header.deadline.or(at);
         if let Ok(state) = self.run.state.next(&RunEvent::Started, self.now) {
             self.run.state = state;
         }

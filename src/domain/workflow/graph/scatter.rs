@@ -31,11 +31,18 @@ impl<V: View> Moving<'_, V> {
             return self.fail(key, state, &error);
         };
         let total = list.len();
-        let own_limit = if let StepKind::Scatter(scatter) = &graph.node(key.node).doc.kind {
-            scatter.max_items.map(|most| most as usize)
+        let (own_limit, max_bytes) = if let StepKind::Scatter(doc) = &graph.node(key.node).doc.kind {
+            (doc.max_items.map(|most| most as usize), doc.max_bytes)
         } else {
-            None
+            (None, None)
         };
+        // Counted only where there is a limit: as JSON, brackets and commas included.
+        let count = || list.iter().map(|item| item.to_string().len() + 1).sum::<usize>() + 1;
+        let bytes = max_bytes.map(|most| (most, count().max(2)));
+        if let Some((most, bytes)) = bytes.filter(|(most, bytes)| *bytes > *most as usize) {
+            let text = format!("`items` has {bytes} bytes as JSON; this scatter takes at most {most}");
+            return self.fail(key, state, &StepError::new("scatter.too_large", text).for_good());
+        }
         let most = own_limit
             .unwrap_or(limits::BRANCHES_MAX)
             .min(limits::BRANCHES_MAX);

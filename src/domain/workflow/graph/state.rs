@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Tier;
 use super::history::HistoryCounts;
+use super::key_limit::KeyPlace;
 use crate::words::ids::RunId;
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
@@ -33,6 +34,8 @@ pub struct GraphHeader {
     pub labels: Vec<(String, String)>,
     /// How long its history is.
     pub history: HistoryCounts,
+    /// Its place among the runs of its key, if its definition limits them.
+    pub key_place: Option<KeyPlace>,
 }
 
 /// A run that ends before everything has run.

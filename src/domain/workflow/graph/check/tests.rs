@@ -189,7 +189,8 @@ fn gathers_need_their_scatter() {
 
 #[test]
 fn slots_and_their_pools() {
-    let of = |slots: Value| said(&document(vec![with(task("a"), "slots", slots)], vec![]));
+    let command = || typed("a", "COMMAND", json!({"command": "true"}));
+    let of = |slots: Value| said(&document(vec![with(command(), "slots", slots)], vec![]));
     assert_eq!(of(json!({"pool": "db", "slots": 4})), "");
     assert_eq!(
         of(json!({"pool": "db", "slots": 5})),
@@ -199,6 +200,18 @@ fn slots_and_their_pools() {
         of(json!({"pool": "bd"})),
         "/steps/0/slots/pool workflow.unknown_slot_pool there is no slot pool 'bd'; did you mean 'db'?"
     );
+    // Slots are held by processes: nobody would hold these.
+    let http = typed("a", "HTTP", json!({"url": "http://localhost/"}));
+    let probe = typed("a", "SENSOR", json!({"http": {"url": "http://localhost/"}}));
+    for step in [task("a"), http, probe] {
+        let refused = said(&document(
+            vec![with(step, "slots", json!({"pool": "db"}))],
+            vec![],
+        ));
+        let expected =
+            "/steps/0/slots workflow.not_for_this_type slots of a slot pool are held by processes, and ";
+        assert!(refused.starts_with(expected), "{refused}");
+    }
 }
 
 #[test]

@@ -164,6 +164,7 @@ pub(super) fn scatter(spot: &Spot<'_>, defaults: &Defaults, out: &mut Out) -> Op
         .and_then(|spot| body(&spot, defaults, out));
     Some(StepKind::Scatter(Scatter {
         max_items: None,
+        max_bytes: None,
         items: fields.need_cel("items", out),
         body: body.unwrap_or(nothing),
         max_parallel: fields.count("max_parallel", (1, limits::PARALLEL_MAX), out),

@@ -225,6 +225,10 @@ pub(super) fn read(spot: &Spot<'_>, defaults: &Defaults, out: &mut Out) -> Optio
         refuse_for_coordinator(&fields, limits_of_time, kind.word(), out);
     }
     let has_attempts = kind.has_attempts();
+    let is_process = kind.command().is_some();
+    if has_attempts && !is_process {
+        refuse_slots(&fields, kind.word(), out);
+    }
     let retry = has_attempts.then(|| {
         own.unwrap_or_default()
             .over(&defaults.retry, &kind, &retry_at, out)
@@ -242,7 +246,7 @@ pub(super) fn read(spot: &Spot<'_>, defaults: &Defaults, out: &mut Out) -> Optio
         join: fields.word("join", &JOINS, Join::default(), out),
         retry,
         timeouts,
-        slots: slots.filter(|_| has_attempts),
+        slots: slots.filter(|_| is_process),
         on_error: fields.word("on_error", &ON_ERROR, OnError::default(), out),
         idempotency_key: fields.cel("idempotency_key", out),
     })
@@ -280,6 +284,16 @@ fn kind(fields: &Fields<'_>, defaults: &Defaults, out: &mut Out) -> Option<StepK
         at: fields.at.clone(),
     });
     read(&args, defaults, out)
+}
+
+/// Slots are held by processes: what is executed elsewhere, or without a process, has other limits.
+fn refuse_slots(fields: &Fields<'_>, word: &str, out: &mut Out) {
+    let Some(spot) = fields.get("slots") else { return };
+    let message = format!(
+        "slots of a slot pool are held by processes, and {word} is none here; `max_parallel` of a scatter and \
+         `concurrency` of the workflow limit how much of it is under way"
+    );
+    out.say(&spot.at, "workflow.not_for_this_type", message);
 }
 
 /// What only means something where a worker executes the step.
