@@ -120,7 +120,7 @@ pub(super) async fn start(
         ),
         Some(awaited),
     ) = (&told, awaited)
-        && (!state.is_terminal() || inline(result.as_ref()).is_none())
+        && (!state.is_terminal() || lies_apart(result.as_ref()))
     {
         return waited(&app, awaited, &name, *version, wish.wait).await;
     }
@@ -178,9 +178,9 @@ async fn waited(
         let next_look = (tokio::time::Instant::now() + LOOK_AGAIN).min(deadline);
         let told = tokio::time::timeout_at(next_look, awaited.told()).await;
         if let Ok(Some(ended)) = told
-            && let Some(output) = inline(ended.result.as_ref())
+            && !lies_apart(ended.result.as_ref())
         {
-            break (ended.run.state.clone(), output, None);
+            break (ended.run.state.clone(), at_hand(ended.result.as_ref()), None);
         }
         let looked = app.engine.read(move |tx| {
             let run = by_id(tx, id)?;
@@ -210,12 +210,14 @@ async fn waited(
     once::respond(told, |()| Problem::unavailable())
 }
 
-/// A result that is at hand; `None` when it has to be read.
-fn inline(result: Option<&Payload>) -> Option<Option<Value>> {
-    match result {
-        None => Some(None),
-        Some(payload) => payload.inline()?.read().ok().map(Some),
-    }
+/// True for a result that lies beside its run and has to be read.
+fn lies_apart(result: Option<&Payload>) -> bool {
+    result.is_some_and(|payload| payload.inline().is_none())
+}
+
+/// A result that is at hand.
+fn at_hand(result: Option<&Payload>) -> Option<Value> {
+    result?.inline()?.read().ok()
 }
 
 pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
@@ -234,10 +236,7 @@ pub(super) fn answer(name: &str, begun: &Begun, waits: bool) -> Option<Answer> {
         workflow: name.to_owned(),
         version: *version,
         state: state.word().to_owned(),
-        output: result
-            .as_ref()
-            .filter(|_| waits)
-            .and_then(|result| result.inline()?.read().ok()),
+        output: at_hand(result.as_ref().filter(|_| waits)),
         reason: state.reason().map(str::to_owned),
         waiting_reason: waiting_reason.clone(),
     };

@@ -1,6 +1,7 @@
 //! `GET /api/workflows`: the definitions of the API and the dags of the configuration by name, with their newest runs if asked.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use axum::Json;
 use axum::extract::State;
@@ -101,9 +102,8 @@ fn page(
     }
     for dag in dags::on_page(book, paging) {
         // A name that the API had first stays its own.
-        if !views.contains_key(&dag.name) {
-            let view = dag.view(rows)?;
-            views.insert(dag.name, view);
+        if let Entry::Vacant(free) = views.entry(dag.name.clone()) {
+            free.insert(dag.view(rows)?);
         }
     }
     let more = views.len() > paging.size;

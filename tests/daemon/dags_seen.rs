@@ -33,6 +33,7 @@ fn edit(place: &Place, from: &str, to: &str) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one life, looked at from all sides")]
 fn a_dag_stands_among_the_workflows_and_only_its_file_changes_it() {
     let place = place();
     let daemon = Builder::at(&place).start();
@@ -194,7 +195,11 @@ fn a_dag_tells_what_failed_and_how_its_run_ended() {
     let daemon = Builder::at(&place).start();
     let id = run_id(&start(&daemon, "d"));
     assert_eq!(ended(&daemon, &id)["state"], "failed");
-    let told: Vec<Value> = receiver.wait(3).iter().map(|sent| sent.json()).collect();
+    let told: Vec<Value> = receiver
+        .wait(3)
+        .iter()
+        .map(super::support::receiver::Received::json)
+        .collect();
     let seen = |told: &Value| {
         json!([
             told["type"],

@@ -180,6 +180,10 @@ fn an_answer_is_checked_against_its_schema_before_anything_is_kept() {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one run for each reason, looked at together"
+)]
 fn whatever_does_not_run_says_why() {
     let place = Place::new("pools: {p: {slots: 1}}\njobs: []\n");
     let daemon = Builder::at(&place).start();

@@ -29,6 +29,7 @@ fn refused(answer: &Response, status: u16, what: &str) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of inputs")]
 fn inputs_that_are_too_large_or_of_the_wrong_kind_begin_nothing() {
     let place = Place::new("jobs: []\n");
     let daemon = Builder::at(&place).start();

@@ -157,11 +157,11 @@ fn a_daemon_that_dies_during_a_request_sends_it_again_as_the_same_attempt() {
     let daemon = daemon.restart();
     let shown = ended(&daemon, &run);
     assert_eq!(shown["state"], "succeeded", "{shown}");
-    let received = receiver.received();
-    assert_eq!(received.len(), 2);
-    let keys: Vec<&str> = received.iter().map(|one| one.header("idempotency-key")).collect();
+    let requests = receiver.received();
+    assert_eq!(requests.len(), 2);
+    let keys: Vec<&str> = requests.iter().map(|one| one.header("idempotency-key")).collect();
     assert_eq!(keys, [format!("{run}/s"), format!("{run}/s")]);
-    assert_eq!(received[0].json(), received[1].json());
+    assert_eq!(requests[0].json(), requests[1].json());
     let found = attempts(&shown);
     assert_eq!(
         found,

@@ -89,6 +89,7 @@ impl Author<'_> {
             "retry": {"max_attempts": 3, "initial_interval": "20ms"}})
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each kind of block")]
     fn block(&mut self, depth: usize) -> Block {
         let (mut steps, mut edges, mut counts) = (Vec::new(), Vec::new(), 0);
         let mut terms = vec!["0".to_owned()];
@@ -107,11 +108,11 @@ impl Author<'_> {
                     let body = self.block(depth + 1);
                     let items = 1 + self.dice.below(4);
                     counts += items * body.counts;
-                    let list: Vec<usize> = (0..items).collect();
+                    let numbers: Vec<usize> = (0..items).collect();
                     then(
                         &mut steps,
                         json!({"ref": each, "type": "STEP_TYPE_SCATTER", "args": {
-                        "items": json!(list).to_string(), "max_parallel": 1 + self.dice.below(3),
+                        "items": json!(numbers).to_string(), "max_parallel": 1 + self.dice.below(3),
                         "body": {"steps": body.steps, "edges": body.edges}}}),
                     );
                     then(
@@ -252,7 +253,7 @@ impl Load {
             }
             let (path, key) = (format!("/api/workflows/{slug}/runs"), format!("start-{number}"));
             let mut answers = BTreeSet::new();
-            let mut left = 1 + usize::from(number % 3 == 0);
+            let mut left = 1 + usize::from(number.is_multiple_of(3));
             while left > 0 {
                 let Some(answer) = self.ask("POST", &path, Some(&key), &json!({"input": number})) else {
                     continue;

@@ -167,9 +167,9 @@ pub fn put_back(
         }
         move_entry(tx, entry, &EntryEvent::PutBack { why, died })?;
     }
-    let line = lost.and_then(|_| line_of_loss(&mut both.0, &holder.step, why));
+    let said = lost.and_then(|_| line_of_loss(&mut both.0, &holder.step, why));
     let (run, step) = advance::advance(tx, &both, &Fact::PutBack, Some(&ready))?;
-    graphs::put_history(tx, &run, line.into_iter().collect(), None)?;
+    graphs::put_history(tx, &run, said.into_iter().collect(), None)?;
     hold_back(tx, &run, &step)?;
     Ok(Recorded::Done(Box::new(run)))
 }

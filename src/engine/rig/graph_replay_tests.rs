@@ -169,7 +169,7 @@ impl Going<'_> {
                 if row.approval {
                     StoredFact::Decide {
                         step,
-                        approve: one.how % 2 == 0,
+                        approve: one.how.is_multiple_of(2),
                         note: "n".to_owned(),
                         by: by(),
                     }
@@ -201,7 +201,7 @@ impl Going<'_> {
                         },
                     );
                 }
-                if one.how % 2 == 0 {
+                if one.how.is_multiple_of(2) {
                     posted.timers = self.rig.timers_due(self.run).timers;
                 }
                 self.fold(&posted);
@@ -302,18 +302,18 @@ fn check(document: &Value, tries: &[Try]) {
     let rig = Rig::new(&[], &[]);
     rig.publish_graph(document);
     let input = json!({"list": [1, 2]});
-    let (run, begun) = rig.begin_graph_alone("w", input.clone());
-    let begin = rig.wall();
+    let (run, children) = rig.begin_graph_alone("w", input.clone());
+    let begun_at = rig.wall();
     let tick = Noted::Tick {
         stored: Vec::new(),
         posted: vec![Fact::Begun],
-        children: begun,
+        children,
     };
     let mut going = Going {
         rig: &rig,
         run,
         held: Vec::new(),
-        log: vec![(begin, tick)],
+        log: vec![(begun_at, tick)],
     };
     for one in tries {
         if !matches!(going.word(), "running" | "paused") {

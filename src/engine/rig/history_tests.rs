@@ -134,7 +134,7 @@ fn d3_a_long_run_costs_at_its_end_what_it_cost_at_its_beginning() {
 }
 
 #[test]
-fn a_hundred_thousand_computed_branches_stay_short() {
+fn ten_thousand_computed_branches_stay_short() {
     let rig = Rig::new(&[], &[]);
     let body = json!({"ref": "one", "type": "STEP_TYPE_DATAFLOW",
         "args": {"operation": "project", "project": {"x": "item"}}});

@@ -273,6 +273,7 @@ fn eight_levels_of_sub_workflows_are_allowed() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn expressions_see_what_comes_before() {
     let reads =
         |name: &str, text: &str| typed(name, "DATAFLOW", json!({"operation": "merge", "merge": [text]}));
