@@ -198,7 +198,7 @@ fn a_dag_tells_what_failed_and_how_its_run_ended() {
     let told: Vec<Value> = receiver
         .wait(3)
         .iter()
-        .map(super::support::receiver::Received::json)
+        .map(super::support::Received::json)
         .collect();
     let seen = |told: &Value| {
         json!([
