@@ -27,7 +27,8 @@ use crate::words::payload::JsonText;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 
-fn publish(rig: &Rig, document: &Value) {
+/// Publishes a definition as the API does.
+pub(super) fn publish(rig: &Rig, document: &Value) {
     let json = JsonText::of(document).unwrap();
     let sha256 = canonical::sha256(document);
     let document = read(document).good().unwrap();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::bridge_tests::publish;
 use super::graph_stage::done;
 use super::stage::{Rig, by_hand};
 use crate::domain::workflow::attempt::{Attempt, Outcome};
@@ -112,7 +113,7 @@ fn a2_many_runs_with_a_remote_worker() {
     let rig = Rig::new(&[], &[]);
     let step =
         |name: &str| json!({"ref": name, "type": "STEP_TYPE_TASK", "args": {"queue": "q", "input": "input"}});
-    rig.publish_graph(&chain(&step));
+    publish(&rig, &chain(&step));
     let found = commits_per_run(&rig, |engine| async move {
         // One worker that brings its results with the request for the next tasks.
         let ask = Poll {
@@ -222,7 +223,7 @@ fn a2_many_runs_in_the_engine() {
     let rig = Rig::new(&[], &[]);
     let step =
         |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": "http://localhost/"}});
-    rig.publish_graph(&chain(&step));
+    publish(&rig, &chain(&step));
     let found = commits_per_run(&rig, executor);
     println!("{found:.3} commits for each of {RUNS} runs in the engine");
     assert!(found <= 0.30, "{found} commits for each run");
@@ -235,7 +236,7 @@ fn a1_one_run_in_the_engine_costs_four_commits() {
     rig.allow_loopback();
     let url = server();
     let step = |name: &str| json!({"ref": name, "type": "STEP_TYPE_HTTP", "args": {"url": url}});
-    rig.publish_graph(&chain(&step));
+    publish(&rig, &chain(&step));
     let found = rig.wait(async {
         let engine = &rig.engine;
         let coordinator = tokio::spawn(Coordinator::new(engine.clone()).run());
