@@ -204,10 +204,10 @@ fn a_directory_of_format_2_is_taken_over() {
     );
     let daemon = Builder::at(&place).start();
     daemon.wait_log(&format!("the store has format 2 and is brought to {FORMAT}"));
-    assert_eq!(daemon.get("/version").json()["schema"], 4);
+    assert_eq!(daemon.get("/version").json()["schema"], FORMAT);
     assert_eq!(
         std::fs::read_to_string(place.state().join("format")).unwrap(),
-        "4\n"
+        format!("{FORMAT}\n")
     );
     let ended = facts["runs"].as_array().unwrap().iter();
     let ended: Vec<&Value> = ended.filter(|fact| !fact["ended_at"].is_null()).collect();
