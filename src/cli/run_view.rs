@@ -154,7 +154,10 @@ pub(super) fn reasons(run: &Value, face: &Clockface) -> Vec<String> {
     sentences.extend(of_whole_run(run, &state));
     for step in fields::list(run, &["steps"]) {
         match state_of(step).as_str() {
-            "running" => sentences.push(running_sentence(run, step, face)),
+            "running" => {
+                let branches = branches_sentence(step);
+                sentences.push(branches.unwrap_or_else(|| running_sentence(run, step, face)));
+            }
             "succeeded" | "failed" | "cancelled" | "skipped" | "upstream_failed" => {}
             // Said of the run already.
             "ready" if state == "paused" => {}
@@ -184,6 +187,18 @@ fn of_whole_run(run: &Value, state: &str) -> Option<String> {
         ("paused", "paused") => Some(format!("{reason}. To go on: ductor run resume {id}")),
         _ => None,
     }
+}
+
+/// A scatter runs no command of its own.
+fn branches_sentence(step: &Value) -> Option<String> {
+    let code = fields::text(step, &["waiting_reason.code"])?;
+    let said = waiting_reason(step).filter(|_| code == "branches")?;
+    let name = step_name(step);
+    let name = name.strip_suffix("[]").unwrap_or(&name);
+    Some(format!(
+        "Step {name} goes through its list: {}.",
+        said.trim_end_matches('.')
+    ))
 }
 
 fn running_sentence(run: &Value, step: &Value, face: &Clockface) -> String {
@@ -334,6 +349,12 @@ mod tests {
         let run = json!({"id": "run_1", "state": "running", "steps": [{"ref": "main", "state": "running",
             "live": {"node": "n-1", "claimed_at": "1970-01-01T00:00:00Z"}}]});
         assert!(sentences(&run)[0].starts_with("Step main runs since 1970-01-01 00:00:00 UTC on n-1;"));
+        let run = json!({"id": "run_1", "state": "running", "steps": [{"ref": "load[]", "state": "running",
+            "waiting_reason": {"code": "branches", "text": "1 of 3 branches have ended."}}]});
+        assert_eq!(
+            sentences(&run),
+            ["Step load goes through its list: 1 of 3 branches have ended."]
+        );
         let run = json!({"id": "run_1", "state": "cancelled", "reason": "by local"});
         assert_eq!(
             sentences(&run),
