@@ -6,5 +6,6 @@
 pub(crate) mod campaign;
 pub(crate) mod chance;
 pub(crate) mod disk;
+pub(crate) mod graphs;
 pub(crate) mod record;
 pub(crate) mod work;

@@ -28,6 +28,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::chance::Chance;
+use super::graphs;
 
 /// A run, and its entry if it has one, that a caller was told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +93,7 @@ fn slot_pools() -> BTreeMap<SlotPoolName, BookSlots> {
     BTreeMap::from([named("p", 3), named("q", 1)])
 }
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     Place {
         host: "h".to_owned(),
         boot_id: "b".to_owned(),
@@ -137,6 +138,7 @@ impl Work {
         let node = self.books[0].node.clone();
         Box::new(move |tx| {
             publish::publish(tx, &node, &definitions, &slot_pools())?;
+            graphs::publish(tx)?;
             Ok(None)
         })
     }
@@ -145,9 +147,35 @@ impl Work {
     pub(crate) fn next(&mut self, store: &Store, chance: &mut Chance) -> Change {
         self.clock.advance(chance.number() % 3_000);
         let live = store.read(runs::live).expect("a readable store");
-        match chance.below(20) {
+        let wide = self.books[chance.below(2)].clone();
+        let stage = graphs::Stage {
+            store,
+            book: &wide,
+            now: self.clock.now().wall,
+        };
+        match chance.below(44) {
+            20..=23 => stage.begin(RunId((u128::from(self.number()) | 1 << 96).to_be_bytes()), chance),
+            24..=27 => stage.fold_one(chance),
+            28..=30 => stage.say(chance),
+            31..=35 => stage.poll(),
+            36..=43 if !live.is_empty() => {
+                let of_graphs: Vec<_> = live
+                    .iter()
+                    .filter(|claim| claim.2.job.as_str() == "graph")
+                    .collect();
+                match of_graphs.get(chance.below(of_graphs.len().max(1))) {
+                    Some(claim) => stage.end(claim, chance),
+                    None => self.pass(chance),
+                }
+            }
             0..=5 => self.start(chance),
-            9..=14 if !live.is_empty() => self.about_a_claim(&live[chance.below(live.len())], chance),
+            9..=14 if !live.is_empty() => {
+                let claim = &live[chance.below(live.len())];
+                if claim.2.job.as_str() == "graph" && !chance.once_in(4) {
+                    return stage.end(claim, chance);
+                }
+                self.about_a_claim(claim, chance)
+            }
             15 => stop(chance),
             16 => set_pause(&self.books[0], chance),
             17 if chance.once_in(3) => self.publish(chance),
@@ -263,6 +291,7 @@ impl Work {
                     };
                     renew::renew(tx, &live.claim.node, &[renewal])?;
                 }
+                _ if live.job.as_str() == "graph" => {}
                 _ => {
                     complete::complete(tx, &holder, &attempt, &Tails::default())?;
                 }
