@@ -90,7 +90,7 @@ function Picture({ run, line }) {
   const isOfSteps = all.steps.length > 0;
   const hidden = everything ? 0 : Math.max(0, all.rows.length - (isOfSteps ? STEPS_MAX : ROWS_MAX));
   const shown = isOfSteps ? foremost(all.rows, all.rows.length - hidden) : all.rows.slice(hidden);
-  const ticks = spanTicks(all.span, Math.max(3, Math.min(9, width / 90)));
+  const ticks = spanTicks(all.span, Math.max(2, Math.min(9, width / 90)));
   return html`<div class=${`tl ${isOfSteps ? "of-steps" : ""}`}>
     <div class="tl-axis" aria-hidden="true"><span class="tl-name"></span><div class="tl-track" ref=${element}>${ticks.map((at) => html`<span key=${at} class=${at / all.span > 0.96 ? "end" : ""} style=${{ left: `${(at / all.span) * 100}%` }}>${at === 0 ? "0" : whole(at) === "0 s" ? span(at) : whole(at)}</span>`)}</div></div>
     ${hidden > 0 && !isOfSteps && html`<button type="button" class="button ghost tiny" onClick=${() => setEverything(true)}>Show ${hidden} earlier attempts</button>`}
