@@ -364,7 +364,7 @@ async def open_loop(port, path, body, rate, seconds, connections=256):
 
 def steady(args, folder):
     """b5, with runs going as fast as they come: only 2,000 are kept."""
-    with ductor(args, folder, "retention:\n  history: {runs: 2000}\njobs: []\n") as server:
+    with ductor(args, folder, "retention: {runs: 2000}\njobs: []\n") as server:
         measure(server, "warm", "chain", 300, 16, folder)
         rate = measure(server, "W1", "chain", 4000, 64, folder)["runs_per_s"] / 2
         disk, (path, body) = probe(folder), server.requests["chain"]
