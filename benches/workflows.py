@@ -429,7 +429,7 @@ def start(args, folder):
 def timers(args, folder):
     """d2: how late a wait ends, told by the run itself: from when it was due until its end was written."""
     many = 1_000_000 if args.big else 10_000
-    with ductor(args, folder) as server:
+    with ductor(args, folder, "retention: {runs: 100000}\njobs: []\n") as server:
         server.publish("sleep", [{"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "20d"}}])
         server.publish("due", [{"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"until": "timestamp(input)"}}])
         starts(server, "sleep", many)
