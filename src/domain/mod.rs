@@ -12,6 +12,7 @@ pub mod lateness;
 pub mod layout;
 pub mod payload;
 pub mod report;
+pub mod routing;
 pub mod schedule;
 pub mod slots;
 pub mod workflow;

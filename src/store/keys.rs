@@ -1,8 +1,11 @@
 //! Keys as bytes in the order of their tuples: big-endian numbers, sign bit flipped, texts ended by a zero byte.
 
-use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::ids::{
+    AssignmentId, CampaignId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId,
+    RunId, TenantId, WaitingId, WorkId,
+};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
-use crate::words::time::Millis;
+use crate::words::time::{Micros, Millis};
 
 /// One part of a key.
 pub trait KeyPart: Sized {
@@ -115,6 +118,16 @@ impl KeyPart for Millis {
     }
 }
 
+impl KeyPart for Micros {
+    fn put(&self, out: &mut Vec<u8>) {
+        Millis(self.0).put(out);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Micros> {
+        Millis::take(bytes).map(|same| Micros(same.0))
+    }
+}
+
 /// A number whose larger values sort first: the priority of a slot entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct HighFirst(pub i32);
@@ -145,6 +158,16 @@ macro_rules! sixteen_bytes {
 
 sixteen_bytes!(RunId);
 sixteen_bytes!(EntryId);
+sixteen_bytes!(RecipientPoolId);
+sixteen_bytes!(RecipientId);
+sixteen_bytes!(RuleId);
+sixteen_bytes!(WorkId);
+sixteen_bytes!(DecisionId);
+sixteen_bytes!(AssignmentId);
+sixteen_bytes!(ClaimQueueId);
+sixteen_bytes!(WaitingId);
+sixteen_bytes!(CampaignId);
+sixteen_bytes!(KeyId);
 
 /// A digest used as a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -76,6 +76,96 @@ impl FromStr for RunId {
     }
 }
 
+/// An id of an object of routing: a UUIDv7, written as the usual 36 characters in lower case.
+macro_rules! uuid_id {
+    ($($(#[$doc:meta])* $name:ident, $kind:literal;)*) => {
+        $($(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub [u8; 16]);
+
+        impl $name {
+            /// A new id; ascending within this process.
+            pub fn fresh() -> $name {
+                $name(fresh_uuid())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&uuid::Uuid::from_bytes(self.0), out)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, out)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadId;
+
+            fn from_str(text: &str) -> Result<$name, BadId> {
+                uuid_of(text).map($name).ok_or_else(|| BadId {
+                    kind: $kind,
+                    text: text.chars().take(64).collect(),
+                })
+            }
+        }
+
+        /// As text for people (JSON), as sixteen bytes in records.
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                if serializer.is_human_readable() {
+                    serializer.collect_str(self)
+                } else {
+                    self.0.serialize(serializer)
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                if deserializer.is_human_readable() {
+                    let text = String::deserialize(deserializer)?;
+                    text.parse().map_err(serde::de::Error::custom)
+                } else {
+                    <[u8; 16]>::deserialize(deserializer).map($name)
+                }
+            }
+        })*
+    };
+}
+
+uuid_id! {
+    /// A container of recipients. The wire calls it `pool_id`.
+    RecipientPoolId, "pool";
+    /// Who or what gets work.
+    RecipientId, "recipient";
+    /// A rule of routing.
+    RuleId, "rule";
+    /// One unit of work that is routed.
+    WorkId, "work";
+    /// The outcome of one routing pass.
+    DecisionId, "decision";
+    /// Work that went to a recipient.
+    AssignmentId, "assignment";
+    /// A queue whose items recipients claim themselves.
+    ClaimQueueId, "claim queue";
+    /// Work that waits: in a queue of a recipient pool, or offered in a claim queue.
+    WaitingId, "item";
+    /// A comparison of another strategy with the one in force.
+    CampaignId, "campaign";
+    /// An API key; public.
+    KeyId, "key";
+}
+
+/// Only the usual form: 8-4-4-4-12 lower-case hex digits.
+fn uuid_of(text: &str) -> Option<[u8; 16]> {
+    let id = uuid::Uuid::try_parse(text).ok()?;
+    (id.hyphenated().to_string() == text).then(|| *id.as_bytes())
+}
+
 /// One request for slots. The wire calls it `queueId`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EntryId(pub [u8; 16]);

@@ -37,6 +37,73 @@ impl fmt::Display for Millis {
     }
 }
 
+/// Microseconds since the Unix epoch, UTC: the instants of routing. The wall clock moves them in whole milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Micros(pub i64);
+
+impl Micros {
+    /// This instant moved by `us`, held inside the range of the type.
+    #[must_use]
+    pub fn plus(self, us: u64) -> Micros {
+        Micros(self.0.saturating_add_unsigned(us))
+    }
+
+    /// Microseconds from `earlier` to here; 0 if `earlier` is later.
+    pub fn since(self, earlier: Micros) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+
+    /// The millisecond that it is in.
+    pub fn millis(self) -> Millis {
+        Millis(self.0.div_euclid(1_000))
+    }
+
+    /// Parses RFC 3339 with a zone or `Z`.
+    pub fn parse(text: &str) -> Option<Micros> {
+        text.parse::<jiff::Timestamp>()
+            .ok()
+            .map(|instant| Micros(instant.as_microsecond()))
+    }
+}
+
+impl From<Millis> for Micros {
+    fn from(at: Millis) -> Micros {
+        Micros(at.0.saturating_mul(1_000))
+    }
+}
+
+/// RFC 3339 in UTC with microseconds.
+impl fmt::Display for Micros {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_microsecond(self.0) {
+            Ok(instant) => write!(out, "{instant:.6}"),
+            Err(_) => write!(out, "{} us", self.0),
+        }
+    }
+}
+
+/// As text for people (JSON), as a number in records.
+impl Serialize for Micros {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            self.0.serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Micros {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Micros, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            Micros::parse(&text).ok_or_else(|| serde::de::Error::custom("is no instant in RFC 3339"))
+        } else {
+            i64::deserialize(deserializer).map(Micros)
+        }
+    }
+}
+
 /// Parses RFC 3339 with a zone or `Z`.
 pub fn parse_instant(text: &str) -> Option<Millis> {
     text.parse::<jiff::Timestamp>()
