@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::candidate::Forgetting;
 use super::fault::Fault;
 use super::objects::RecipientPoolConfig;
 use super::recipes;
 use super::strategies::contract::Use;
-use super::strategies::{Info, Params, info, options};
+use super::strategies::{Info, Kind, Params, info, options};
 use crate::expr::Program;
 use crate::words::ids::RecipientPoolId;
 
@@ -200,6 +201,22 @@ impl Pipeline {
             }
         }
         found
+    }
+
+    /// How fast what is learned of the members is forgotten.
+    pub fn forgetting(&self) -> Forgetting {
+        let mut forgetting = Forgetting::default();
+        let mut at = Some(&self.pick.used);
+        while let Some(used) = at {
+            let length = |name: &str| used.info.parameter(name).map(|_| used.params.length_us(name));
+            forgetting.tau_us = length("tau").unwrap_or(forgetting.tau_us);
+            forgetting.half_life_us = length("half_life").unwrap_or(forgetting.half_life_us);
+            if used.info.kind == Kind::QuotaPacing {
+                forgetting.pacing_us = used.params.length_us("window");
+            }
+            at = used.inner.as_deref();
+        }
+        forgetting
     }
 
     /// Whether weights or scores count somewhere: boosts have an effect.
