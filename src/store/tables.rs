@@ -1,5 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -18,7 +19,7 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::ids::{EntryId, KeyId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
 
@@ -34,7 +35,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`, and `landed NODE`: the newest commit of each
+    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `next_audit`, `access_changed`, `format`, and `landed NODE`: the newest commit of each
     /// daemon.
     0 META "meta" (String) => Number;
     /// Daemons that have used this state directory.
@@ -163,13 +164,23 @@ tables! {
     62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
     /// Index: runs that wait for such a place, by number.
     63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
+    /// Tenants other than `default`.
+    64 TENANTS "tenants" (TenantId) => TenantRow;
+    /// API keys, revoked ones too.
+    65 API_KEYS "api_keys" (TenantId, KeyId) => ApiKey;
+    /// When each key was used last.
+    66 KEY_USES "key_uses" (TenantId, KeyId) => KeyUse;
+    /// Sessions of the dashboard, by the first half of the hash of their secret.
+    67 SESSIONS "sessions" (TenantId, DigestKey) => Session;
+    /// What was done, in the order of time.
+    68 AUDIT "audit" (TenantId, u64) => AuditRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::KEY_WAITERS.index, super::NAMES.len() - 1);
+        assert_eq!(super::AUDIT.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
