@@ -84,6 +84,7 @@ impl<W: World> Hop<'_, '_, W> {
                 traits: &traits,
                 members: &members,
                 memory: &memory,
+                forced: self.pass.request.forced,
             },
             first_stage: stage + 1,
             hop: self.number,
@@ -244,6 +245,10 @@ impl<W: World> Hop<'_, '_, W> {
         } else if winners.is_empty() {
             return;
         }
+        let known = ran.eligible.iter().enumerate();
+        self.pass.chances = known
+            .filter_map(|(at, one)| Some((one.id(), selection.chance_of(at)?)))
+            .collect();
         self.pass.cost_micros = selection.price.unwrap_or(0);
         self.pass.randomness = Randomness {
             used: selection.drew,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::candidate::Forgetting;
 use super::fault::Fault;
-use super::objects::RecipientPoolConfig;
+use super::objects::{RecipientPool, RecipientPoolConfig};
+use super::pass::Request;
 use super::recipes;
 use super::strategies::contract::Use;
 use super::strategies::{Info, Kind, Params, info, options};
@@ -358,6 +359,23 @@ pub fn effective(
         .find_map(|(pointer, name)| name.map(|name| (pointer, name)));
     let (pointer, name) = found.unwrap_or(("/strategy", "smooth_weighted_round_robin"));
     named(pointer, name, config, request_options)
+}
+
+/// The pipeline that a request asks for in place of the recipient pool's own; none when it asks for nothing else.
+pub fn of_request(recipient_pool: &RecipientPool, request: &Request) -> Option<Result<Pipeline, Vec<Fault>>> {
+    let (config, options) = (&recipient_pool.config, &request.strategy_options);
+    if let Some(document) = &request.pipeline {
+        return Some(read(
+            "/pipeline",
+            "asked",
+            document,
+            &config.strategy_options,
+            options,
+        ));
+    }
+    let asked = request.strategy.as_deref();
+    (asked.is_some() || !options.is_empty())
+        .then(|| effective(config, recipient_pool.strategy.as_deref(), asked, options))
 }
 
 /// The pipeline of a name: `pipeline:<name>` of this recipient pool, a strategy, or a recipe.

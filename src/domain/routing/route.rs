@@ -40,6 +40,7 @@ pub(super) struct Pass<'p, W> {
     pub(super) randomness: Randomness,
     pub(super) existing: Option<DecisionId>,
     pub(super) cost_micros: i64,
+    pub(super) chances: Vec<(RecipientId, f64)>,
     pub(super) digests: Digests,
     pub(super) mode_diff: Option<serde_json::Value>,
     /// Recipient pools of this pass and of earlier ones of the same work.
@@ -128,6 +129,7 @@ impl<'p, W: World> Pass<'p, W> {
             },
             existing: None,
             cost_micros: 0,
+            chances: Vec::new(),
             digests: Digests {
                 engine: ENGINE.to_owned(),
                 ..Digests::default()
@@ -390,6 +392,7 @@ impl<'p, W: World> Pass<'p, W> {
             zero_match: self.zero_match,
             rule_errors: self.rule_errors,
             trail,
+            chances: self.chances,
             read: self.read,
         }
     }

@@ -55,6 +55,18 @@ pub struct Round<'r> {
     pub members: &'r [Candidate],
     /// What the stages remember.
     pub memory: &'r Memory,
+    /// Turns move on as if this one had won.
+    pub forced: Option<RecipientId>,
+}
+
+impl Round<'_> {
+    /// Whose turn it counts as: the winner's, unless another one is forced.
+    pub fn charged(&self, eligible: &[Eligible], winner: usize) -> usize {
+        let forced = self
+            .forced
+            .and_then(|id| eligible.iter().position(|one| one.id() == id));
+        forced.unwrap_or(winner)
+    }
 }
 
 /// What the stages of a pick remember, loaded before it is made.

@@ -84,7 +84,7 @@ fn bind(
 ) {
     if let Some(held) = round.memory.holders.get(&used.stage) {
         let holder = Holder {
-            recipient: eligible[winner].id(),
+            recipient: eligible[round.charged(eligible, winner)].id(),
             expires_at: round.now.plus(ttl_us),
         };
         selection
@@ -183,7 +183,10 @@ fn exact_split(used: &Use, eligible: &[Eligible], shares: &[u64], round: &Round)
     );
     let first = selection.winners().next();
     if let Some(winner) = first {
-        *state.members.entry(eligible[winner].id()).or_insert(0) += 1;
+        *state
+            .members
+            .entry(eligible[round.charged(eligible, winner)].id())
+            .or_insert(0) += 1;
     }
     selection.states.push((used.stage.clone(), state));
     selection

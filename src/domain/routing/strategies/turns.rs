@@ -14,7 +14,7 @@ pub(super) fn round_robin(used: &Use, eligible: &[Eligible], round: &Round) -> S
         Some(cursor) => eligible.partition_point(|one| one.id() <= cursor) % eligible.len(),
     };
     let mut selection = in_order(eligible.len(), start);
-    state.cursor = Some(eligible[start].id());
+    state.cursor = Some(eligible[round.charged(eligible, start)].id());
     selection.states.push((used.stage.clone(), state));
     selection
 }
@@ -43,7 +43,7 @@ pub(super) fn interleaved(used: &Use, eligible: &[Eligible], round: &Round) -> S
         }
         if eligible[next].weight >= level {
             let mut selection = in_order(count, next);
-            (state.cursor, state.level) = (Some(eligible[next].id()), level);
+            (state.cursor, state.level) = (Some(eligible[round.charged(eligible, next)].id()), level);
             selection.states.push((used.stage.clone(), state));
             return selection;
         }
@@ -107,9 +107,10 @@ pub(super) fn smooth(used: &Use, eligible: &[Eligible], round: &Round) -> Select
     for (one, current) in eligible.iter().zip(&turns) {
         state.members.insert(one.id(), *current);
     }
+    let charged = round.charged(eligible, winner);
     state
         .members
-        .insert(eligible[winner].id(), turns[winner].saturating_sub(total));
+        .insert(eligible[charged].id(), turns[charged].saturating_sub(total));
     selection.runners_up = first;
     selection.turns = turns;
     selection.states.push((used.stage.clone(), state));
