@@ -52,6 +52,8 @@ mod golden_graphs;
 #[cfg(test)]
 mod golden_reports;
 #[cfg(test)]
+mod golden_routing;
+#[cfg(test)]
 mod golden_workflows;
 pub mod graph_rows;
 pub mod graphs;
@@ -65,6 +67,8 @@ mod opening;
 mod peers;
 pub mod removal;
 pub mod restore;
+pub mod routing_objects;
+pub mod routing_rows;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;

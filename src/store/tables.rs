@@ -5,6 +5,7 @@ use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
 use super::keys::{DigestKey, HighFirst};
+use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -13,12 +14,13 @@ use super::rows::{
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
+use crate::domain::routing::live::Live;
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{EntryId, RunId, TenantId};
+use crate::words::ids::{ClaimQueueId, EntryId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
 
@@ -163,13 +165,39 @@ tables! {
     62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
     /// Index: runs that wait for such a place, by number.
     63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
+    /// Recipient pools as they were declared.
+    64 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
+    /// Index: recipient pool by its name.
+    65 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
+    /// Recipients as they were declared.
+    66 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
+    /// Index: recipient by its primary recipient pool and its name.
+    67 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
+    /// Index: recipient by its owner's id.
+    68 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
+    /// Index: members of a recipient pool, with their names.
+    69 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
+    /// What a recipient does now.
+    70 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    /// Rules of tenants and of recipient pools.
+    71 RULES "rules" (TenantId, RuleId) => RuleRow;
+    /// Index: rule by its name.
+    72 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
+    /// Index: rules of a recipient pool, with their names; those of the tenant stand under the id of zeros.
+    73 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
+    /// Traits by their keys.
+    74 TRAITS "traits" (TenantId, String) => ObjectRow;
+    /// Queues whose items recipients claim.
+    75 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
+    /// Index: claim queue by its name.
+    76 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::KEY_WAITERS.index, super::NAMES.len() - 1);
+        assert_eq!(super::CLAIM_QUEUE_NAMES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
