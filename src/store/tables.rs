@@ -1,5 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -20,7 +21,9 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{ClaimQueueId, EntryId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId};
+use crate::words::ids::{
+    ClaimQueueId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId,
+};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
 
@@ -36,7 +39,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`, and `landed NODE`: the newest commit of each
+    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `next_audit`, `access_changed`, `format`, and `landed NODE`: the newest commit of each
     /// daemon.
     0 META "meta" (String) => Number;
     /// Daemons that have used this state directory.
@@ -165,32 +168,42 @@ tables! {
     62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
     /// Index: runs that wait for such a place, by number.
     63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
+    /// Tenants other than `default`.
+    64 TENANTS "tenants" (TenantId) => TenantRow;
+    /// API keys, revoked ones too.
+    65 API_KEYS "api_keys" (TenantId, KeyId) => ApiKey;
+    /// When each key was used last.
+    66 KEY_USES "key_uses" (TenantId, KeyId) => KeyUse;
+    /// Sessions of the dashboard, by the first half of the hash of their secret.
+    67 SESSIONS "sessions" (TenantId, DigestKey) => Session;
+    /// What was done, in the order of time.
+    68 AUDIT "audit" (TenantId, u64) => AuditRow;
     /// Recipient pools as they were declared.
-    64 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
+    69 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
     /// Index: recipient pool by its name.
-    65 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
+    70 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
     /// Recipients as they were declared.
-    66 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
+    71 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
     /// Index: recipient by each recipient pool it is a member of, and its name.
-    67 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
+    72 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
     /// Index: recipient by its owner's id.
-    68 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
+    73 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
     /// Index: members of a recipient pool, with their names.
-    69 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
+    74 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
     /// What a recipient does now.
-    70 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    75 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
     /// Rules of tenants and of recipient pools.
-    71 RULES "rules" (TenantId, RuleId) => RuleRow;
+    76 RULES "rules" (TenantId, RuleId) => RuleRow;
     /// Index: rule by its name.
-    72 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
+    77 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
     /// Index: rules of a recipient pool, with their names; those of the tenant stand under the id of zeros.
-    73 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
+    78 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
     /// Traits by their keys.
-    74 TRAITS "traits" (TenantId, String) => ObjectRow;
+    79 TRAITS "traits" (TenantId, String) => ObjectRow;
     /// Queues whose items recipients claim.
-    75 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
+    80 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
     /// Index: claim queue by its name.
-    76 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
+    81 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
 }
 
 #[cfg(test)]
