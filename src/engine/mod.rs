@@ -38,6 +38,7 @@ pub mod others;
 pub mod retention;
 #[cfg(test)]
 mod rig;
+pub mod routing_objects;
 pub mod runner;
 pub mod runs;
 pub mod schedules;

@@ -54,6 +54,8 @@ mod golden_fires;
 #[cfg(test)]
 mod golden_graphs;
 #[cfg(test)]
+mod golden_objects;
+#[cfg(test)]
 mod golden_reports;
 #[cfg(test)]
 mod golden_workflows;
@@ -69,6 +71,9 @@ mod opening;
 mod peers;
 pub mod removal;
 pub mod restore;
+pub mod routing_live;
+pub mod routing_objects;
+pub mod routing_rows;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;

@@ -6,6 +6,7 @@ use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
 use super::keys::{DigestKey, HighFirst};
+use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -14,12 +15,15 @@ use super::rows::{
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
+use crate::domain::routing::live::Live;
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{EntryId, KeyId, RunId, TenantId};
+use crate::words::ids::{
+    ClaimQueueId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId,
+};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::Millis;
 
@@ -174,13 +178,39 @@ tables! {
     67 SESSIONS "sessions" (TenantId, DigestKey) => Session;
     /// What was done, in the order of time.
     68 AUDIT "audit" (TenantId, u64) => AuditRow;
+    /// Recipient pools as they were declared.
+    69 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
+    /// Index: recipient pool by its name.
+    70 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
+    /// Recipients as they were declared.
+    71 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
+    /// Index: recipient by each recipient pool it is a member of, and its name.
+    72 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
+    /// Index: recipient by its owner's id.
+    73 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
+    /// Index: members of a recipient pool, with their names.
+    74 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
+    /// What a recipient does now.
+    75 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    /// Rules of tenants and of recipient pools.
+    76 RULES "rules" (TenantId, RuleId) => RuleRow;
+    /// Index: rule by its name.
+    77 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
+    /// Index: rules of a recipient pool, with their names; those of the tenant stand under the id of zeros.
+    78 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
+    /// Traits by their keys.
+    79 TRAITS "traits" (TenantId, String) => ObjectRow;
+    /// Queues whose items recipients claim.
+    80 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
+    /// Index: claim queue by its name.
+    81 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::AUDIT.index, super::NAMES.len() - 1);
+        assert_eq!(super::CLAIM_QUEUE_NAMES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -1,19 +1,27 @@
 //! Routing: who or what gets a unit of work, and why each other one does not. Pure.
 //!
 //! `objects` is what people declare: recipient pools, recipients, rules, traits; `work` is what is routed; `live` is what a
-//! recipient does now. `hours` says when a recipient's windows are open.
+//! recipient does now. `read` makes objects of JSON, `patch` changes what is set of them, `print` answers with them. `hours`
+//! says when a recipient's windows are open.
+//!
+//! `pass` is one decision: what it is asked, the world that it reads, what must be written. `route` runs it from recipient
+//! pool to recipient pool; `hop` goes through one: `gate` (nine checks in a fixed order), `select` (a `pipeline` of filters,
+//! scores and a pick by one of the `strategies`), a fallback. Every candidate that leaves has a `reason`; together they are
+//! the `explanation` of the `decision`. `snapshot` keeps what was read, from which `replay` gives the same again.
 
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;
 pub mod decision;
 pub mod distance;
+pub mod duration;
 pub mod explanation;
 pub mod fault;
 mod gate;
 mod hop;
 mod hop_fallback;
 mod hop_pick;
+pub mod hours;
 pub mod known;
 pub mod live;
 mod measure;
@@ -21,8 +29,11 @@ pub mod numbers;
 pub mod objects;
 mod opening;
 pub mod pass;
+pub mod patch;
 pub mod pipeline;
 mod pipeline_read;
+pub mod print;
+pub mod read;
 mod reads;
 pub mod ready;
 pub mod reason;

@@ -1,5 +1,6 @@
 //! Why a candidate does not get the work, and notes on a decision: a closed registry. A code is never renamed or reused.
 
+use super::duration;
 use serde_json::{Map, Value, json};
 
 use super::numbers;
@@ -369,7 +370,7 @@ impl Reason {
                 rate,
                 per_us,
                 retry_at,
-            } => json!({"rate": rate, "per": numbers::length(*per_us), "retry_at": retry_at}),
+            } => json!({"rate": rate, "per": duration::print(*per_us), "retry_at": retry_at}),
             Reason::LostTie { on } => json!({"on": on.word()}),
             Reason::LostClaim { claimed_by, at } => json!({"claimed_by": claimed_by, "at": at}),
             Reason::PacingAhead { .. }
@@ -484,10 +485,10 @@ impl Note {
                 json!({"code": self.code(), "holder": holder, "reason": reason})
             }
             Note::TraitRelaxed { key, after_us } => {
-                json!({"code": self.code(), "trait": key, "after": numbers::length(*after_us)})
+                json!({"code": self.code(), "trait": key, "after": duration::print(*after_us)})
             }
             Note::QueueExpired { waited_us, ttl_us } => json!({
-                "code": self.code(), "waited": numbers::length(*waited_us), "ttl": numbers::length(*ttl_us),
+                "code": self.code(), "waited": duration::print(*waited_us), "ttl": duration::print(*ttl_us),
             }),
             Note::ShardChosen { recipient_pool } | Note::Skipped { recipient_pool } => {
                 json!({"code": self.code(), "pool": recipient_pool})

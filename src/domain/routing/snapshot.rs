@@ -13,9 +13,10 @@ use super::live::Live;
 use super::objects::{Hours, Location, PipelineMode, Recipient, RecipientPool, Rule, Status, Trait};
 use super::pass::{Flow, Passed, Request, Stopped, route};
 use super::reads::Reads;
+use super::route::ENGINE;
 use super::ready::{Prepared, ReadyRule};
 use super::state::{Holder, StageState};
-use super::{canonical, seed};
+use super::canonical;
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, sha256_hex};
 use crate::words::time::Micros;
 
@@ -48,7 +49,6 @@ pub enum Unreadable {
 struct Kept {
     version: u32,
     engine: String,
-    seed: String,
     decision: DecisionId,
     now: Micros,
     request: Request,
@@ -171,9 +171,8 @@ impl Member {
     }
 }
 
-/// The snapshot of a pass.
-pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
-    let read = &passed.read;
+/// The snapshot of a pass over what it read.
+pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) -> Snapshot {
     let reads = Reads::of(request, read);
     let rules = |ready: &[ReadyRule]| ready.iter().map(|ready| ready.rule.clone()).collect();
     let kept_pool = |prepared: &Option<Arc<Prepared>>| {
@@ -185,10 +184,9 @@ pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
     let members = |all: &Vec<Candidate>| all.iter().map(|one| Member::of(one, &reads)).collect();
     let kept = Kept {
         version: VERSION,
-        engine: passed.decision.digests.engine.clone(),
-        seed: format!("{:016x}", passed.decision.randomness.seed),
-        decision: passed.decision.id,
-        now: passed.decision.at,
+        engine: ENGINE.to_owned(),
+        decision,
+        now,
         request: request.clone(),
         tenant: read.tenant.clone(),
         default_pool: read.default_recipient_pool,
@@ -300,11 +298,6 @@ impl Recalled {
                 Stopped::Refused(refusal) => format!("{refusal:?}"),
             })
         })
-    }
-
-    /// The seed with which a strategy drew.
-    pub fn seed(&self, strategy: &str) -> u64 {
-        seed::seed(self.decision, strategy)
     }
 }
 

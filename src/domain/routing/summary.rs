@@ -1,5 +1,6 @@
 //! A decision in one sentence, and who was closest.
 
+use super::duration;
 use super::decision::Outcome;
 use super::explanation::{Explanation, NearestMiss, Verdict};
 use super::numbers;
@@ -55,7 +56,7 @@ pub(super) fn sentence(
 fn dropped(explanation: &Explanation, notes: &[Note]) -> String {
     for note in notes {
         if let Note::QueueExpired { waited_us, .. } = note {
-            return format!("it waited {} and was dropped", numbers::length(*waited_us));
+            return format!("it waited {} and was dropped", duration::print(*waited_us));
         }
     }
     match explanation

@@ -1,5 +1,6 @@
 //! Parameters of strategies: checked when an object is written, resolved when a pipeline is made.
 
+use crate::domain::routing::duration;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -71,7 +72,7 @@ fn check_one(at: &str, info: &Info, parameter: &Parameter, value: &Value) -> Opt
             Value::Bool(_) => None,
             _ => wrong("true or false"),
         },
-        ParameterType::Length => match value.as_str().and_then(numbers::read_length) {
+        ParameterType::Length => match value.as_str().and_then(duration::read) {
             Some(us) => out_of_range(at, parameter, numbers::real(us) / 1e6, "s"),
             None => wrong("a length of time, like \"30s\""),
         },
@@ -268,7 +269,7 @@ impl Params {
 
     /// A length of time in microseconds.
     pub fn length_us(&self, name: &str) -> u64 {
-        numbers::read_length(self.text(name)).unwrap_or(0)
+        duration::read(self.text(name)).unwrap_or(0)
     }
 
     /// A map of names to numbers.
