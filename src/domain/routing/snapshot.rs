@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::candidate::{Bid, Candidate, Learned};
+use super::canonical;
 use super::known::Known;
 use super::live::Live;
 use super::objects::{Hours, Location, PipelineMode, Recipient, RecipientPool, Rule, Status, Trait};
 use super::pass::{Flow, Passed, Request, Stopped, route};
 use super::reads::Reads;
-use super::route::ENGINE;
 use super::ready::{Prepared, ReadyRule};
+use super::route::ENGINE;
 use super::state::{Holder, StageState};
-use super::canonical;
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, sha256_hex};
 use crate::words::time::Micros;
 

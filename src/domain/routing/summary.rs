@@ -1,7 +1,7 @@
 //! A decision in one sentence, and who was closest.
 
-use super::duration;
 use super::decision::Outcome;
+use super::duration;
 use super::explanation::{Explanation, NearestMiss, Verdict};
 use super::numbers;
 use super::reason::{Note, Reason};
