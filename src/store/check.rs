@@ -12,6 +12,7 @@ use super::blob_names;
 use super::blobs::Blobs;
 use super::check_history;
 use super::check_keys;
+use super::check_routing;
 use super::check_steps::{Headers, check_steps};
 use super::check_workflows;
 use super::codec::Record;
@@ -65,6 +66,7 @@ pub fn check(tx: &mut ReadTx) -> Result<Findings, StoreError> {
     check_workflows::check(tx, &mut findings)?;
     check_history::check(tx, &mut findings)?;
     check_keys::check(tx, &mut findings)?;
+    check_routing::check(tx, &mut findings)?;
     Ok(findings)
 }
 
@@ -214,7 +216,28 @@ fn readable(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> 
         WORKFLOW_VERSIONS,
         REMOVALS,
         PINS,
-        DEAD_STEPS
+        DEAD_STEPS,
+        RECIPIENT_LIVE,
+        ASSIGNMENTS,
+        ASSIGNMENT_INDEX,
+        DECISIONS,
+        DECISION_INDEX,
+        SNAPSHOTS,
+        ROUTED_WORK,
+        STRATEGY_STATES,
+        STICKY_HOLDERS,
+        ROUTING_WAITING,
+        WAITING_ORDER,
+        OFFERS,
+        OFFER_ORDER,
+        OFFERS_OF_POOL,
+        CLAIMS,
+        SEEN_WORK,
+        ROUTING_TIMERS,
+        DRAINS,
+        POOL_COUNTS,
+        ROUTING_ALERTS,
+        LEARNED
     );
     Ok(())
 }

@@ -397,3 +397,21 @@ pub const TASK_MESSAGE_CHARS_MAX: usize = 4_096;
 pub const TASK_BODY_SLACK_BYTES: u64 = 64 << 10;
 /// Requests of HTTP steps that one daemon has under way.
 pub const HTTP_STEPS_MAX: usize = 32;
+/// Recipients that are remembered as tried for one unit of work; the oldest is asked again.
+pub const ROUTING_TRIED_MAX: usize = 128;
+/// Waiting items that one change tries, and timers that one change fires.
+pub const ROUTING_ITEMS_PER_CHANGE_MAX: usize = 256;
+/// Newest assignments of a recipient pool that a rate is counted over.
+pub const FLOW_COUNTED_MAX: usize = 10_000;
+/// Claims of one recipient that a budget is counted over.
+pub const CLAIMS_COUNTED_MAX: usize = 10_000;
+/// Characters of a word of routing that nobody bounds otherwise: kinds, sources, ids of others.
+pub const ROUTING_WORD_CHARS_MAX: usize = 200;
+/// Recipients that one request excludes.
+pub const ROUTING_EXCLUDED_MAX: usize = 1_000;
+/// Open offers that one request looks at.
+pub const OFFERS_LOOKED_AT_MAX: usize = 1_000;
+/// Decisions that one change retires.
+pub const DECISIONS_RETIRED_MAX: usize = 64;
+/// How long a decision is kept.
+pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;

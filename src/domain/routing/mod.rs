@@ -2,8 +2,20 @@
 //!
 //! `objects` is what people declare: recipient pools, recipients, rules, traits; `work` is what is routed; `live` is what a
 //! recipient does now. `hours` says when a recipient's windows are open.
+//!
+//! `assignment`, `waiting` and `offer` are what a decision leaves behind and how each goes on; `charge` keeps the live numbers
+//! that follow from assignments; `budget` and `sla` are the bounds on claims and the clocks on waiting and answering.
 
+pub mod assignment;
+pub mod budget;
+pub mod candidate;
+pub mod charge;
 pub mod fault;
 pub mod live;
+pub mod numbers;
 pub mod objects;
+pub mod offer;
+pub mod sla;
+pub mod state;
+pub mod waiting;
 pub mod work;
