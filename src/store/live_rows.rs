@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::codec::Record;
 use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::candidate::Learned;
-use crate::domain::routing::live::Live;
 use crate::domain::routing::offer::Offer;
 use crate::domain::routing::sla::Breached;
 use crate::domain::routing::state::{Holder, StageState};
@@ -28,7 +27,6 @@ macro_rules! record {
 }
 
 record! {
-    Live, "recipient live", 1;
     Assignment, "assignment", 1;
     Waiting, "waiting work", 1;
     Offer, "offer", 1;

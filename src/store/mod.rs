@@ -73,6 +73,8 @@ mod opening;
 mod peers;
 pub mod removal;
 pub mod restore;
+pub mod routing_objects;
+pub mod routing_rows;
 pub mod routing_live;
 pub mod rows;
 pub mod run_walk;

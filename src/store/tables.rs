@@ -5,6 +5,7 @@ use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
 use super::keys::{DigestKey, HighFirst};
+use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -28,8 +29,8 @@ use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{
-    AssignmentId, ClaimQueueId, DecisionId, EntryId, RecipientId, RecipientPoolId, RunId, TenantId, WaitingId,
-    WorkId,
+    AssignmentId, ClaimQueueId, DecisionId, EntryId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId,
+    WaitingId, WorkId,
 };
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};
@@ -175,48 +176,72 @@ tables! {
     62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
     /// Index: runs that wait for such a place, by number.
     63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
-    /// What each recipient does now.
-    64 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    /// Recipient pools as they were declared.
+    64 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
+    /// Index: recipient pool by its name.
+    65 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
+    /// Recipients as they were declared.
+    66 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
+    /// Index: recipient by its primary recipient pool and its name.
+    67 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
+    /// Index: recipient by its owner's id.
+    68 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
+    /// Index: members of a recipient pool, with their names.
+    69 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
+    /// What a recipient does now.
+    70 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    /// Rules of tenants and of recipient pools.
+    71 RULES "rules" (TenantId, RuleId) => RuleRow;
+    /// Index: rule by its name.
+    72 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
+    /// Index: rules of a recipient pool, with their names; those of the tenant stand under the id of zeros.
+    73 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
+    /// Traits by their keys.
+    74 TRAITS "traits" (TenantId, String) => ObjectRow;
+    /// Queues whose items recipients claim.
+    75 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
+    /// Index: claim queue by its name.
+    76 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
     /// Work that went to recipients.
-    65 ASSIGNMENTS "assignments" (TenantId, AssignmentId) => Assignment;
+    77 ASSIGNMENTS "assignments" (TenantId, AssignmentId) => Assignment;
     /// Index: assignments by what they are looked up by (`routing_live::Lookup`).
-    66 ASSIGNMENT_INDEX "assignment_index" (TenantId, u8, DigestKey, AssignmentId) => Present;
+    78 ASSIGNMENT_INDEX "assignment_index" (TenantId, u8, DigestKey, AssignmentId) => Present;
     /// Decisions.
-    67 DECISIONS "decisions" (TenantId, DecisionId) => DecisionRow;
+    79 DECISIONS "decisions" (TenantId, DecisionId) => DecisionRow;
     /// Index: decisions by what they are filtered by (`decisions::Filter`).
-    68 DECISION_INDEX "decision_index" (TenantId, u8, DigestKey, DecisionId) => Present;
+    80 DECISION_INDEX "decision_index" (TenantId, u8, DigestKey, DecisionId) => Present;
     /// What decisions were made from, by SHA-256 in hex.
-    69 SNAPSHOTS "snapshots" (TenantId, String) => SnapshotRow;
+    81 SNAPSHOTS "snapshots" (TenantId, String) => SnapshotRow;
     /// Work that was routed, while a decision over it is kept.
-    70 ROUTED_WORK "routed_work" (TenantId, WorkId) => WorkRow;
+    82 ROUTED_WORK "routed_work" (TenantId, WorkId) => WorkRow;
     /// What the stages of pipelines remember of their members.
-    71 STRATEGY_STATES "strategy_states" (TenantId, RecipientPoolId, String) => StageState;
+    83 STRATEGY_STATES "strategy_states" (TenantId, RecipientPoolId, String) => StageState;
     /// Who has the keys of sticky stages, by the digest of recipient pool, stage and key.
-    72 STICKY_HOLDERS "sticky_holders" (TenantId, RecipientPoolId, DigestKey) => Holder;
+    84 STICKY_HOLDERS "sticky_holders" (TenantId, RecipientPoolId, DigestKey) => Holder;
     /// Work that waits in the queues of recipient pools.
-    73 ROUTING_WAITING "routing_waiting" (TenantId, WaitingId) => Waiting;
+    85 ROUTING_WAITING "routing_waiting" (TenantId, WaitingId) => Waiting;
     /// Index: the same, in the order of each queue.
-    74 WAITING_ORDER "waiting_order" (TenantId, RecipientPoolId, u8, Micros, WaitingId) => Present;
+    86 WAITING_ORDER "waiting_order" (TenantId, RecipientPoolId, u8, Micros, WaitingId) => Present;
     /// Work that recipients claim.
-    75 OFFERS "offers" (TenantId, WaitingId) => Offer;
+    87 OFFERS "offers" (TenantId, WaitingId) => Offer;
     /// Index: open offers in the order of each claim queue.
-    76 OFFER_ORDER "offer_order" (TenantId, ClaimQueueId, u8, Micros, WaitingId) => Present;
+    88 OFFER_ORDER "offer_order" (TenantId, ClaimQueueId, u8, Micros, WaitingId) => Present;
     /// Index: open offers of each recipient pool.
-    77 OFFERS_OF_POOL "offers_of_pool" (TenantId, RecipientPoolId, WaitingId) => Present;
+    89 OFFERS_OF_POOL "offers_of_pool" (TenantId, RecipientPoolId, WaitingId) => Present;
     /// Claims of each recipient through a recipient pool: what budgets count.
-    78 CLAIMS "claims" (TenantId, RecipientPoolId, RecipientId, Micros, AssignmentId) => Present;
+    90 CLAIMS "claims" (TenantId, RecipientPoolId, RecipientId, Micros, AssignmentId) => Present;
     /// Work seen lately, by the digest of recipient pool and key.
-    79 SEEN_WORK "seen_work" (TenantId, RecipientPoolId, DigestKey) => SeenRow;
+    91 SEEN_WORK "seen_work" (TenantId, RecipientPoolId, DigestKey) => SeenRow;
     /// Instants of live routing: (when, what, whose).
-    80 ROUTING_TIMERS "routing_timers" (TenantId, Micros, u8, DigestKey) => TimerRow;
+    92 ROUTING_TIMERS "routing_timers" (TenantId, Micros, u8, DigestKey) => TimerRow;
     /// Queues that are to be gone through.
-    81 DRAINS "drains" (TenantId, RecipientPoolId) => DrainRow;
+    93 DRAINS "drains" (TenantId, RecipientPoolId) => DrainRow;
     /// How much each recipient pool has.
-    82 POOL_COUNTS "recipient_pool_counts" (TenantId, RecipientPoolId) => PoolCounts;
+    94 POOL_COUNTS "recipient_pool_counts" (TenantId, RecipientPoolId) => PoolCounts;
     /// What the effects of breaches deliver, by the number of the effect.
-    83 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
+    95 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
     /// What was learned of each member of a recipient pool from the ends of its work.
-    84 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
+    96 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
 }
 
 #[cfg(test)]
