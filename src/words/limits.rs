@@ -460,3 +460,5 @@ pub const OFFERS_LOOKED_AT_MAX: usize = 1_000;
 pub const DECISIONS_RETIRED_MAX: usize = 64;
 /// How long a decision is kept.
 pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;
+/// A long wait for a timer of routing is looked at again after this time: the wall clock may have been set.
+pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;

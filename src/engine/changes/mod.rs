@@ -33,6 +33,7 @@ pub mod renew;
 pub mod report;
 pub mod retire;
 pub mod retry;
+pub mod routing;
 pub mod settle;
 pub mod signal;
 pub mod start;

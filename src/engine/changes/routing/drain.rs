@@ -72,14 +72,14 @@ pub fn look<R: Rows>(
     let mut lanes = Lanes::new(&walk.row.passed);
     let mut tried = Tried::default();
     while tried.items.len() < limits::ROUTING_ITEMS_PER_CHANGE_MAX {
-        let next = world.read(|rows| lanes.next(*rows, walk, now, age_step_us))?;
+        let next = world.read(|rows| lanes.next(rows, walk, now, age_step_us))?;
         let Some(place) = next else {
             tried.is_done = true;
             break;
         };
-        let item = world.read(|rows| waiting_work::item(*rows, walk.tenant, place.2))?;
+        let item = world.read(|rows| waiting_work::item(rows, walk.tenant, place.2))?;
         let Some(item) = item else { continue };
-        let work = world.read(|rows| route::work_of(*rows, walk.tenant, &item))?;
+        let work = world.read(|rows| route::work_of(rows, walk.tenant, &item))?;
         let Some(work) = work else { continue };
         let units = work.units;
         let wish = Wish::again(&item, work, DecisionId::fresh());
@@ -172,7 +172,7 @@ impl Lanes {
     fn has_fresh<R: Rows>(&self, world: &StoreWorld<'_, R>, walk: &Walk) -> Result<bool, StoreError> {
         let places: Vec<Place> = self.heads.iter().flatten().copied().collect();
         for (_, _, id) in places {
-            let item = world.read(|rows| waiting_work::item(*rows, walk.tenant, id))?;
+            let item = world.read(|rows| waiting_work::item(rows, walk.tenant, id))?;
             if item.is_some_and(|item| item.kind == WaitKind::Again) {
                 return Ok(true);
             }

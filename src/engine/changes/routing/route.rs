@@ -127,7 +127,7 @@ pub fn judge<R: Rows>(world: &StoreWorld<'_, R>, wish: &Wish, now: Micros) -> Re
     let mut events = BTreeMap::new();
     if let Ok(passed) = &outcome {
         for id in passed.read.candidates.keys() {
-            let counts = world.read(|rows| routing_live::counts(*rows, world.tenant_id(), *id))?;
+            let counts = world.read(|rows| routing_live::counts(rows, world.tenant_id(), *id))?;
             events.insert(*id, counts.events);
         }
     }

@@ -33,6 +33,18 @@ pub struct Tenancy {
     pub pipeline_mode: PipelineMode,
 }
 
+impl Tenancy {
+    /// That of a tenant.
+    pub fn of(_rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+        Ok(Tenancy {
+            tenant,
+            name: "default".to_owned(),
+            default_recipient_pool: None,
+            pipeline_mode: PipelineMode::Linear,
+        })
+    }
+}
+
 /// What passes over one snapshot have decided, and nobody has written yet.
 #[derive(Debug, Default)]
 struct Overlay {
@@ -151,24 +163,24 @@ impl<R: Rows> World for StoreWorld<'_, R> {
     }
 
     fn tenant_rules(&self) -> Result<Arc<Vec<ReadyRule>>, StoreError> {
-        self.read(|rows| self.of_tenant.rules(*rows, self.tenancy.tenant))
+        self.read(|rows| self.of_tenant.rules(rows, self.tenancy.tenant))
     }
 
     fn recipient_pool(&self, id: RecipientPoolId) -> Result<Option<Arc<Prepared>>, StoreError> {
-        self.read(|rows| self.of_tenant.recipient_pool(*rows, self.tenancy.tenant, id))
+        self.read(|rows| self.of_tenant.recipient_pool(rows, self.tenancy.tenant, id))
     }
 
     fn recipient_pool_named(&self, name: &str) -> Result<Option<RecipientPoolId>, StoreError> {
-        self.read(|rows| routing_objects::recipient_pool_named(*rows, self.tenancy.tenant, name))
+        self.read(|rows| routing_objects::recipient_pool_named(rows, self.tenancy.tenant, name))
     }
 
     fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, StoreError> {
-        let members = self.read(|rows| self.of_tenant.members(*rows, self.tenancy.tenant, id))?;
+        let members = self.read(|rows| self.of_tenant.members(rows, self.tenancy.tenant, id))?;
         members.iter().map(|member| self.candidate(id, member)).collect()
     }
 
     fn traits(&self) -> Result<Arc<Vec<Trait>>, StoreError> {
-        self.read(|rows| self.of_tenant.traits(*rows, self.tenancy.tenant))
+        self.read(|rows| self.of_tenant.traits(rows, self.tenancy.tenant))
     }
 
     fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, StoreError> {
@@ -184,20 +196,20 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         if let Some(holder) = self.overlay.borrow().holders.get(&over) {
             return Ok(Some(holder.clone()));
         }
-        self.read(|rows| memory::holder(*rows, self.tenancy.tenant, id, (stage, key)))
+        self.read(|rows| memory::holder(rows, self.tenancy.tenant, id, (stage, key)))
     }
 
     fn seen(&self, id: RecipientPoolId, dedup_key: &str) -> Result<Option<(DecisionId, Micros)>, StoreError> {
         if let Some(seen) = self.overlay.borrow().seen.get(&(id, dedup_key.to_owned())) {
             return Ok(Some(*seen));
         }
-        let row = self.read(|rows| memory::seen(*rows, self.tenancy.tenant, id, dedup_key))?;
+        let row = self.read(|rows| memory::seen(rows, self.tenancy.tenant, id, dedup_key))?;
         Ok(row.map(|row| (row.decision, row.seen_at)))
     }
 
     fn flow(&self, id: RecipientPoolId, since: Micros) -> Result<Flow, StoreError> {
         let tenant = self.tenancy.tenant;
-        let mut flow = self.read(|rows| flow_of(*rows, tenant, id, since))?;
+        let mut flow = self.read(|rows| flow_of(rows, tenant, id, since))?;
         let over = self.overlay.borrow().assigned.get(&id).copied().unwrap_or(0);
         flow.open += over;
         flow.recent += over;
