@@ -3,6 +3,7 @@
 //! The shape everywhere is `(state, event, now) -> Result<next state and effects, Refusal>`; engines load, decide by one
 //! of these, save, and act.
 
+pub mod access;
 pub mod catch_up;
 pub mod cause;
 pub mod disk;

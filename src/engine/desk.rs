@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::book::BookJob;
+use super::changes::audit::{self, By};
 use super::changes::cancel::{self, EntryCancelled, JobStopped, RunCancelled};
 use super::changes::claim::Passed;
 use super::changes::dead::{self, Done, Letter};
@@ -294,10 +295,22 @@ pub async fn said_before(engine: &Engine, ticket: Ticket) -> Result<Option<Told<
     engine.read(move |tx| remember::before(tx, ticket)).await
 }
 
-/// Keeps the answer to a request whose effect is no transaction of the store.
-pub async fn keep_answer(engine: &Engine, ticket: Ticket, answer: Answer) -> Result<(), ChangeError> {
+/// Keeps what there is to keep of a request whose effect is no transaction of the store: its answer, and that it was asked for.
+pub async fn keep_answer(
+    engine: &Engine,
+    kept: Option<(Ticket, Answer)>,
+    by: Option<(By, Option<String>)>,
+) -> Result<(), ChangeError> {
     engine
         .store
-        .change("remember", move |tx| Ok(remember::keep(tx, ticket, &answer)?))
+        .change("remember", move |tx| {
+            if let Some((ticket, answer)) = &kept {
+                remember::keep(tx, *ticket, answer)?;
+            }
+            if let Some((by, thing)) = &by {
+                audit::write(tx, by, thing.as_deref(), None, None)?;
+            }
+            Ok(())
+        })
         .await
 }

@@ -15,6 +15,7 @@ use super::status;
 use crate::config::Config;
 use crate::daemon::{Pulse, Reloader};
 use crate::dashboard::WebFiles;
+use crate::engine::access::Keyring;
 use crate::engine::backups::Backups;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
@@ -22,9 +23,6 @@ use crate::words::time::Millis;
 
 /// The version of this binary.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// Who calls while no keys exist.
-pub(super) const PRINCIPAL: &str = "local";
 
 /// The parts that handlers share. Clones share them too.
 #[derive(Debug, Clone)]
@@ -41,6 +39,7 @@ pub struct App {
     pub(super) backups: Backups,
     pub(super) streams: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
+    pub(super) keyring: Keyring,
     pub(super) started_at: Millis,
     pub(super) stop: CancellationToken,
 }
@@ -63,6 +62,7 @@ impl App {
             backups: Backups::default(),
             streams: Arc::default(),
             in_flight: InFlight::default(),
+            keyring: Keyring::new(&engine.store),
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }

@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
+use super::caller::Caller;
 use super::error::Problem;
 use super::input;
 use super::param::{Kind, Param};
@@ -94,9 +95,9 @@ pub(super) async fn list(State(app): State<App>) -> Result<Json<Data<Vec<BackupV
 }
 
 /// Makes one. 201 when it is done, 202 when it goes on after the answer.
-pub(super) async fn make(State(app): State<App>, body: Bytes) -> Result<Response, Problem> {
+pub(super) async fn make(State(app): State<App>, caller: Caller, body: Bytes) -> Result<Response, Problem> {
     let path = path_of(&body)?;
-    let begun = backups::begin(&app.engine, &app.backups, path, PRINCIPAL).await;
+    let begun = backups::begin(&app.engine, &app.backups, path, &caller.principal).await;
     let mut news = begun.map_err(refusal)?;
     let ended = news.wait_for(|news| news.end.is_some());
     let is_done = tokio::time::timeout(WAIT, ended).await.is_ok();

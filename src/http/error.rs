@@ -14,6 +14,11 @@ use crate::store::{ChangeError, StoreError};
 /// The sentence of every trouble with the store.
 pub(super) const UNAVAILABLE: &str = "pool state is unavailable";
 
+/// The code of a scope that a caller lacks.
+pub(super) const SCOPE_MISSING: &str = "scope.missing";
+/// The code of a tenant that is not the caller's, or is none.
+pub(super) const TENANT_FOREIGN: &str = "tenant.foreign";
+
 /// One field that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct FieldFault {
@@ -66,6 +71,19 @@ impl Problem {
             errors,
             ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         }
+    }
+
+    /// A reason that can be told by its code.
+    #[must_use]
+    pub(super) fn because(mut self, fault: FieldFault) -> Problem {
+        self.errors.push(fault);
+        self
+    }
+
+    /// True where it is about who calls: no valid key, or not the scope, or not the tenant.
+    pub(super) fn is_of_the_caller(&self) -> bool {
+        let codes = [SCOPE_MISSING, TENANT_FOREIGN];
+        self.status == StatusCode::UNAUTHORIZED || self.errors.iter().any(|fault| codes.contains(&fault.code))
     }
 
     /// Another sentence.
@@ -165,6 +183,11 @@ impl IntoResponse for Problem {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response.extensions_mut().insert(self);
         response

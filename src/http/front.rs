@@ -1,5 +1,5 @@
 //! What every request passes before it is routed, in this order: its id, the catch of a panic, security headers, the Host,
-//! the origin, the body's type and size, the time limit, its idempotency key, and `{id}:{verb}`, which the router cannot
+//! the origin, who calls, the body's type and size, the time limit, its idempotency key, and `{id}:{verb}`, which the router cannot
 //! match by itself.
 //!
 //! The order is the behaviour, so it is one function. Refusals of all of them leave as problem documents, and so does
@@ -19,6 +19,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::app::App;
 use super::bridge;
+use super::caller;
 use super::error::Problem;
 use super::once::{self, Gate};
 use super::origin::Foreign;
@@ -26,9 +27,6 @@ use crate::engine::metrics::in_seconds;
 use crate::words::ids;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
-/// The tenant of everything that comes from the configuration file.
-const TENANT: &str = "default";
 const REQUEST_ID_BYTES_MAX: usize = 64;
 
 const SECURITY: [(HeaderName, HeaderValue); 5] = [
@@ -53,13 +51,18 @@ const SECURITY: [(HeaderName, HeaderValue); 5] = [
     ),
 ];
 
+/// The id of a request, for its handler.
+#[derive(Debug, Clone)]
+pub(super) struct RequestId(pub(super) String);
+
 /// The route that answered, as the metrics call it.
 #[derive(Debug, Clone)]
 struct Route(String);
 
 /// Everything in front of the router.
-pub(super) async fn front(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn front(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let id = request_id(request.headers());
+    request.extensions_mut().insert(RequestId(id.clone()));
     let (method, instance) = (request.method().clone(), request.uri().path().to_owned());
     let began = app.engine.now().boot;
     let mut readable_by = None;
@@ -75,6 +78,13 @@ pub(super) async fn front(State(app): State<App>, request: Request, next: Next) 
         }
     };
     let took = began.until(app.engine.now().boot);
+    if response
+        .extensions()
+        .get::<Problem>()
+        .is_some_and(Problem::is_of_the_caller)
+    {
+        app.engine.metrics.count_rejected("auth");
+    }
     count(&app, &method, &response, took);
     tracing::debug!(request_id = %id, %method, path = %instance, status = response.status().as_u16(), ms = took, "answered");
     let mut response = as_document(response, &instance, &id);
@@ -103,26 +113,34 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
             return Problem::new(StatusCode::FORBIDDEN, detail).into_response();
         }
     };
-    if let Err(problem) = check_tenant(request.headers()) {
-        app.engine.metrics.count_rejected("tenant");
-        return problem.into_response();
-    }
     if readable_by.is_some() && request.method() == Method::OPTIONS {
         return preflight();
     }
-    if let Err(problem) = check_content_type(&request) {
-        app.engine.metrics.count_rejected("body");
-        return problem.into_response();
-    }
     let limit = Duration::from_millis(app.config().server.request_timeout_ms);
     // A stream answers at once and goes on after that, outside of this limit.
-    match tokio::time::timeout(limit, routed(app, request, next)).await {
+    match tokio::time::timeout(limit, admitted(app, request, next)).await {
         Ok(response) => response,
         Err(_) => {
             let detail = format!("not answered within {} s", limit.as_secs());
             Problem::new(StatusCode::GATEWAY_TIMEOUT, detail).into_response()
         }
     }
+}
+
+/// Nothing of a body is read for somebody who may not call.
+async fn admitted(app: &App, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    match caller::identify(app, request.method(), path, request.headers()).await {
+        Ok(Some(caller)) => drop(request.extensions_mut().insert(caller)),
+        Ok(None) => {}
+        Err(problem) if is_plain(path) => return problem.with_sentence().into_response(),
+        Err(problem) => return problem.into_response(),
+    }
+    if let Err(problem) = check_content_type(&request) {
+        app.engine.metrics.count_rejected("body");
+        return problem.into_response();
+    }
+    routed(app, request, next).await
 }
 
 async fn routed(app: &App, request: Request, next: Next) -> Response {
@@ -205,16 +223,6 @@ fn request_id(headers: &HeaderMap) -> String {
     given
         .filter(is_id)
         .map_or_else(ids::fresh_request_id, str::to_owned)
-}
-
-/// While no keys exist there is one tenant; to answer for it when another is named would be a lie.
-fn check_tenant(headers: &HeaderMap) -> Result<(), Problem> {
-    let named = headers.get(TENANT_ID);
-    if named.is_none_or(|name| name.as_bytes() == TENANT.as_bytes()) {
-        return Ok(());
-    }
-    let detail = format!("this tenant is not configured; there is `{TENANT}`");
-    Err(Problem::new(StatusCode::FORBIDDEN, detail))
 }
 
 /// Where there is a body, it is JSON: a form of another site can send no such type.

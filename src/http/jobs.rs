@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::Problem;
 use super::input;
 use super::once::{self, Once};
@@ -352,7 +352,7 @@ async fn end(app: &App, name: String, once: Once, body: &[u8]) -> Result<Respons
     input::no_fields(body)?;
     let job = JobName::new(&name).map_err(|_| not_found(&name))?;
     let is_known = app.engine.book().jobs.contains_key(&job);
-    let cancelled = name.clone();
+    let (cancelled, by) = (name.clone(), once.principal());
     let asked = once.ask(move |_, stopped: &JobStopped| {
         Ok((stopped.instances > 0).then(|| {
             once::ok(&Cancelled {
@@ -361,7 +361,7 @@ async fn end(app: &App, name: String, once: Once, body: &[u8]) -> Result<Respons
             })
         }))
     });
-    let told = desk::stop_job(&app.engine, job, PRINCIPAL.to_owned(), asked).await?;
+    let told = desk::stop_job(&app.engine, job, by, asked).await?;
     once::respond(told, |_| {
         if is_known {
             Problem::forbidden_by_state(format!("job '{name}' is not running"))

@@ -3,12 +3,13 @@
 //! A request passes `front` before it is routed: its id, who may call from where, its body, its time. Handlers load from a
 //! snapshot or hand a wish to `engine::desk`; they decide nothing about work. Slot pool and job endpoints without a prefix
 //! have plain bodies in `camelCase`, everything under `/api` has `{"data": …}` in `snake_case`. The dashboard is one page with its
-//! files (`pages`). Not here: keys and scopes.
+//! files (`pages`). Who calls, and whether they may, is `caller`.
 
 mod app;
 mod backups;
 mod bridge;
 mod calendar;
+mod caller;
 mod config;
 mod dags;
 mod dead_letters;

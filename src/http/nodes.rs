@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::Problem;
 use super::input;
 use super::once::{self, Once};
@@ -155,6 +155,7 @@ async fn set(app: &App, text: &str, note: Option<String>, once: Once) -> Result<
     let missing = || Problem::not_found(format!("node '{text}' not found"));
     let name = NodeName::new(text).map_err(|_| missing())?;
     let (engine, shown) = (app.engine.clone(), name.clone());
+    let by = once.principal();
     let asked = once.ask(move |tx, found: &bool| {
         if !found {
             return Ok(None);
@@ -166,12 +167,7 @@ async fn set(app: &App, text: &str, note: Option<String>, once: Once) -> Result<
         let data = view(tx, &engine, &shown, &record, &work)?;
         Ok(Some(once::ok(&Data { data })))
     });
-    let told = desk::drain_node(
-        &app.engine,
-        name,
-        note.map(|note| (PRINCIPAL.to_owned(), note)),
-        asked,
-    );
+    let told = desk::drain_node(&app.engine, name, note.map(|note| (by, note)), asked);
     once::respond(told.await?, |_| missing())
 }
 

@@ -6,7 +6,6 @@
 //! comes between the two; for every other handler the front keeps it after the fact.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::{Body, HttpBody, to_bytes};
@@ -17,12 +16,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
+use super::caller::Caller;
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::param::{Kind, Param};
 use super::version::Expected;
-use crate::engine::changes::remember::{Answer, Asked, Ticket, Told};
+use crate::engine::changes::audit::By;
+use crate::engine::changes::remember::{Answer, Asked, Ticket, Told, Version};
 use crate::engine::desk;
 use crate::store::{StoreError, Tx};
 use crate::words::ids::digest_of_parts;
@@ -83,8 +84,13 @@ pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result
     let Some(key) = input::idempotency_key(&parts.headers)? else {
         return open(None);
     };
+    let Some(caller) = parts.extensions.get::<Caller>() else {
+        return open(None);
+    };
+    let tenant = caller.tenant.0.to_string();
     let ticket = Ticket {
-        key: digest_of_parts(&["idempotency", PRINCIPAL, &key]),
+        tenant: caller.tenant,
+        key: digest_of_parts(&["idempotency", &tenant, &caller.mark(), &key]),
         request: digest_of(parts, body),
     };
     let in_flight = || {
@@ -117,18 +123,26 @@ fn digest_of(parts: &Parts, body: &[u8]) -> [u8; 16] {
     digest_of_parts(&[parts.method.as_str(), path, &canonical])
 }
 
-/// Keeps an accepted answer, unless the handler had it kept with its effect.
-pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Response {
+/// Keeps an accepted answer, and that it was asked for, unless the handler had both kept with its effect.
+pub(super) async fn keep(app: &App, passage: Passage, mut response: Response) -> Response {
+    let by = response.extensions_mut().remove::<By>();
     let marks = response.extensions();
     let is_kept = marks.get::<Kept>().is_some() || marks.get::<Harmless>().is_some();
-    let Some((_held, ticket)) = passage
-        .held
-        .filter(|_| response.status().is_success() && !is_kept)
-    else {
+    if is_kept || !response.status().is_success() {
+        return response;
+    }
+    let location = response.headers().get(header::LOCATION);
+    let location = location.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let by = by.map(|by| (by, location.clone()));
+    let Some((_held, ticket)) = passage.held else {
+        if by.is_some() {
+            note(app, None, by).await;
+        }
         return response;
     };
     if response.body().size_hint().lower() > limits::REMEMBERED_BYTES_MAX as u64 {
         tracing::warn!("an answer is too long to be kept under its Idempotency-Key");
+        note(app, None, by).await;
         return response;
     }
     let (parts, body) = response.into_parts();
@@ -139,18 +153,25 @@ pub(super) async fn keep(app: &App, passage: Passage, response: Response) -> Res
     let text = std::str::from_utf8(&bytes)
         .ok()
         .and_then(|text| JsonText::parse(text).ok());
-    if let Some(body) = text {
-        let location = parts.headers.get(header::LOCATION);
+    let kept = text.map(|body| {
         let answer = Answer {
             status: parts.status.as_u16(),
-            location: location.and_then(|value| value.to_str().ok()).map(str::to_owned),
+            location,
             body,
         };
-        if let Err(error) = desk::keep_answer(&app.engine, ticket, answer).await {
-            tracing::warn!(cause = %error, "an answer could not be kept under its Idempotency-Key");
-        }
-    }
+        (ticket, answer)
+    });
+    note(app, kept, by).await;
     Response::from_parts(parts, Body::from(bytes))
+}
+
+async fn note(app: &App, kept: Option<(Ticket, Answer)>, by: Option<(By, Option<String>)>) {
+    if kept.is_none() && by.is_none() {
+        return;
+    }
+    if let Err(error) = desk::keep_answer(&app.engine, kept, by).await {
+        tracing::warn!(cause = %error, "an accepted change could not be kept under its Idempotency-Key or in the audit");
+    }
 }
 
 /// Marks an answer that its handler had kept.
@@ -172,21 +193,31 @@ pub(super) const FIELDS: [Param; 1] = [Param::query(
 #[derive(Debug, Clone)]
 pub(super) struct Once {
     ticket: Option<Ticket>,
+    by: Option<By>,
+    principal: Arc<str>,
     expected: Option<Expected>,
 }
 
 impl<S: Sync> FromRequestParts<S> for Once {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Once, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Once, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
         Ok(Once {
+            principal: caller.principal,
             ticket: parts.extensions.get::<Ticket>().copied(),
+            by: parts.extensions.get::<By>().cloned(),
             expected: Expected::of(&parts.headers),
         })
     }
 }
 
 impl Once {
+    /// Who asks.
+    pub(super) fn principal(&self) -> String {
+        self.principal.to_string()
+    }
+
     /// What the request is remembered by.
     pub(super) fn ticket(&self) -> Option<Ticket> {
         self.ticket
@@ -237,7 +268,7 @@ impl Once {
         self,
         reply: impl FnMut(&mut Tx<'_>, &T) -> Result<Option<Answer>, StoreError> + Send + 'static,
     ) -> Asked<T> {
-        Asked::new(self.ticket, reply)
+        Asked::new(self.ticket, reply).by(self.by)
     }
 
     /// The same for a thing that has versions: `version` says the one in force, `None` if there is no such thing.
@@ -246,14 +277,15 @@ impl Once {
         mut version: impl FnMut(&mut Tx<'_>) -> Result<Option<String>, StoreError> + Send + 'static,
         reply: impl FnMut(&mut Tx<'_>, &T) -> Result<Option<Answer>, StoreError> + Send + 'static,
     ) -> Asked<T> {
-        let asked = Asked::new(self.ticket, reply);
-        match self.expected {
-            None => asked,
-            Some(expected) => asked.guarded(move |tx| {
-                let current = version(tx)?;
-                Ok(current.filter(|current| !expected.is_met_by(current)))
-            }),
-        }
+        let asked = Asked::new(self.ticket, reply).by(self.by);
+        asked.guarded(move |tx| {
+            let current = version(tx)?;
+            let is_met = match (&self.expected, &current) {
+                (Some(expected), Some(current)) => expected.is_met_by(current),
+                (None, _) | (_, None) => true,
+            };
+            Ok(Version { current, is_met })
+        })
     }
 }
 

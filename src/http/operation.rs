@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::app::App;
+use super::caller::{self, Duty, Elsewhere};
 use super::job_list::snake;
 use super::param::Param;
 use super::{front, input};
@@ -28,6 +29,25 @@ pub(super) struct Success {
     pub(super) media: &'static str,
     pub(super) shape: Shape,
 }
+
+impl Success {
+    /// What a tenant gets of which there is nothing of the kind: lists are empty.
+    fn elsewhere(&self) -> Elsewhere {
+        let schema = (self.shape)(&mut Components::new());
+        if schema["type"] == "array" {
+            Elsewhere::EmptyList
+        } else if schema["properties"].get("pagination").is_some() {
+            Elsewhere::EmptyPage
+        } else {
+            Elsewhere::Nothing
+        }
+    }
+}
+
+/// The nouns of scopes whose things are all those of the tenant `default`.
+const OF_DEFAULT: [&str; 9] = [
+    "approval", "bridge", "event", "job", "metrics", "run", "slot", "system", "workflow",
+];
 
 /// A body that is a document of its own.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +75,8 @@ pub(super) struct Operation {
     pub(super) versioned: bool,
     /// Statuses of refusals beside those that every route has.
     pub(super) refusals: Vec<u16>,
+    /// False where the audit has no row of it.
+    pub(super) audited: bool,
 }
 
 impl Operation {
@@ -72,6 +94,34 @@ impl Operation {
             successes: Vec::new(),
             versioned: false,
             refusals: Vec::new(),
+            audited: true,
+        }
+    }
+
+    /// The audit has no row of it: what it does is told elsewhere, and too often.
+    #[must_use]
+    pub(super) fn unaudited(mut self) -> Operation {
+        self.audited = false;
+        self
+    }
+
+    /// What is checked before the route.
+    fn duty(&self) -> Duty {
+        let noun = self.scope.split(':').next().unwrap_or_default();
+        let elsewhere = if !OF_DEFAULT.contains(&noun) {
+            Elsewhere::Own
+        } else if self.method != "get" {
+            Elsewhere::Nothing
+        } else {
+            self.successes
+                .first()
+                .map_or(Elsewhere::Nothing, Success::elsewhere)
+        };
+        Duty {
+            id: self.id,
+            scope: self.scope,
+            elsewhere,
+            audited: self.audited,
         }
     }
 
@@ -199,12 +249,17 @@ impl Page {
         } else {
             route.layer(from_fn(without_query))
         };
-        self.router = self.router.route(&inner(path), route);
-        self.operations.push(Operation {
+        let operation = Operation {
             method,
             path,
             ..operation
-        });
+        };
+        let duty = operation.duty();
+        let route = route.layer(from_fn(move |request: Request, next: Next| {
+            caller::guard(duty, request, next)
+        }));
+        self.router = self.router.route(&inner(path), route);
+        self.operations.push(operation);
         self
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::jobs;
@@ -64,7 +64,7 @@ pub(super) async fn pause_job(
 ) -> Result<Response, Problem> {
     let work = async {
         let known = jobs::find(&app.engine.book(), &name)?;
-        let pause = wanted(&body, app.engine.now().wall, Some(JOB_PAUSE_MS))?;
+        let pause = wanted(&body, once.principal(), app.engine.now().wall, Some(JOB_PAUSE_MS))?;
         hold_job(&app, known.name, Some(pause), once).await
     };
     work.await.map_err(Problem::with_sentence)
@@ -105,7 +105,7 @@ pub(super) async fn pause_pool(
 ) -> Result<Response, Problem> {
     let work = async {
         let pool = slots::find(&app.engine.book(), &name)?;
-        let pause = wanted(&body, app.engine.now().wall, None)?;
+        let pause = wanted(&body, once.principal(), app.engine.now().wall, None)?;
         hold_pool(&app, pool, Some(pause), once).await
     };
     work.await.map_err(Problem::with_sentence)
@@ -153,7 +153,7 @@ async fn hold_pool(
     once::respond(told, |()| Problem::unavailable())
 }
 
-fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Problem> {
+fn wanted(body: &[u8], by: String, now: Millis, default_ms: Option<u64>) -> Result<Pause, Problem> {
     let (fields, mut faults) = input::object(body, &FIELDS)?;
     let until = end_of(&fields, now, default_ms, &mut faults);
     let note = match fields.get("note") {
@@ -166,11 +166,7 @@ fn wanted(body: &[u8], now: Millis, default_ms: Option<u64>) -> Result<Pause, Pr
         }
     };
     if faults.is_empty() {
-        Ok(Pause {
-            until,
-            by: PRINCIPAL.to_owned(),
-            note,
-        })
+        Ok(Pause { until, by, note })
     } else {
         Err(Problem::invalid(faults))
     }

@@ -208,15 +208,15 @@ fn definitions(page: Page) -> Page {
 fn the_bridge(page: Page) -> Page {
     routes! { page;
         post "/api/bridge/poll", bridge::poll, pollTasks, "bridge:write", "Claims tasks of a queue, and waits for the first.",
-            fields(&bridge::POLL), shows(data::<bridge::ClaimedTasks>);
+            fields(&bridge::POLL), shows(data::<bridge::ClaimedTasks>), unaudited();
         post "/api/bridge/tasks/{token}:heartbeat", bridge::heartbeat, heartbeatTask, "bridge:write",
-            "Says that the worker of a task is alive; hears whether the task is still wanted.", shows(data::<bridge::HeartbeatView>);
+            "Says that the worker of a task is alive; hears whether the task is still wanted.", shows(data::<bridge::HeartbeatView>), unaudited();
         post "/api/bridge/tasks/{token}:complete", bridge::complete, completeTask, "bridge:write", "Ends a task with its output.",
-            fields(&bridge::COMPLETE), shows(data::<bridge::TaskSaid>);
+            fields(&bridge::COMPLETE), shows(data::<bridge::TaskSaid>), unaudited();
         post "/api/bridge/tasks/{token}:fail", bridge::fail, failTask, "bridge:write", "Ends an attempt that failed.",
-            fields(&bridge::FAIL), shows(data::<bridge::TaskSaid>);
+            fields(&bridge::FAIL), shows(data::<bridge::TaskSaid>), unaudited();
         post "/api/bridge/complete-batch", bridge::batch, completeTasks, "bridge:write",
-            "Ends many tasks in one commit, and claims others in the same.", fields(&bridge::BATCH), shows(data::<bridge::BatchSaid>);
+            "Ends many tasks in one commit, and claims others in the same.", fields(&bridge::BATCH), shows(data::<bridge::BatchSaid>), unaudited();
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::once::{Harmless, Once};
@@ -146,7 +146,7 @@ async fn answer(app: &App, wish: BulkWish, once: &Once, body: &[u8]) -> Result<R
         ));
     }
     let wisher = Wisher {
-        principal: PRINCIPAL.to_owned(),
+        principal: once.principal(),
         ticket: once.ticket(),
     };
     let done = bulk::act(&app.engine, &survey.matched, &asked.filter, &wisher).await?;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::Problem;
 use super::once::{self, Once};
 use super::param::{Kind, Param};
@@ -64,7 +64,8 @@ pub(super) async fn pin(
         String::new()
     });
     let once = once.expecting_among(&fields, faults)?;
-    set(&app, &text, Some((PRINCIPAL.to_owned(), reason)), once).await
+    let by = once.principal();
+    set(&app, &text, Some((by, reason)), once).await
 }
 
 /// Keeps it no longer than others.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::once::{self, Once};
@@ -118,7 +118,7 @@ pub(super) async fn pause(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let reason = note_of(&body, &PAUSE, "reason")?;
-    let by = PRINCIPAL.to_owned();
+    let by = once.principal();
     tell(&app, &text, StoredFact::Pause { by, reason }, once).await
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn resume(
     body: Bytes,
 ) -> Result<Response, Problem> {
     input::no_fields(&body)?;
-    let by = PRINCIPAL.to_owned();
+    let by = once.principal();
     tell(&app, &text, StoredFact::Unpause { by }, once).await
 }
 
@@ -150,7 +150,7 @@ async fn decide(app: &App, id: &str, approve: bool, once: Once, body: &[u8]) -> 
         step,
         approve,
         note,
-        by: PRINCIPAL.to_owned(),
+        by: once.principal(),
     };
     tell(app, &run, fact, once).await
 }
@@ -198,7 +198,7 @@ pub(super) async fn answer(
     let fact = StoredFact::Resume {
         step,
         value,
-        by: PRINCIPAL.to_owned(),
+        by: once.principal(),
     };
     tell(&app, &run, fact, once).await
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::{FieldFault, Problem};
 use super::once::{self, Once};
 use super::param::{Kind, Param};
@@ -100,7 +100,7 @@ pub(super) async fn start(
             "ductor is stopping and starts nothing; try again when it is back",
         ));
     }
-    let wish = read(&slug, &body)?;
+    let wish = read(&slug, &body, once.principal())?;
     let name = wish.run.definition.to_string();
     let for_answer = name.clone();
     let waits = wish.wait > 0;
@@ -145,7 +145,7 @@ pub(super) async fn again(
 ) -> Result<Response, Problem> {
     let name = of.definition.to_string();
     let asked = asked(name.clone());
-    let by = PRINCIPAL.to_owned();
+    let by = asked.who().to_owned();
     let told = match how {
         Again::Whole => runs::rerun(&app.engine, of.id, by, asked).await?,
         Again::From(step) => runs::retry(&app.engine, of.id, step, by, asked).await?,
@@ -259,7 +259,7 @@ fn refused(slug: &str, begun: &Begun) -> Problem {
     }
 }
 
-fn read(slug: &str, body: &[u8]) -> Result<Wish, Problem> {
+fn read(slug: &str, body: &[u8], principal: String) -> Result<Wish, Problem> {
     let (mut fields, mut faults) = input::object(body, &FIELDS)?;
     let version = whole(&fields, "version", u64::from(u32::MAX), &mut faults);
     let wait = whole(&fields, "wait", WAIT_SECONDS_MAX, &mut faults).unwrap_or(0);
@@ -277,9 +277,7 @@ fn read(slug: &str, body: &[u8]) -> Result<Wish, Problem> {
             input: Arc::new(fields.remove("input").unwrap_or(Value::Null)),
             labels,
             tier,
-            trigger: Trigger::Manual {
-                principal: PRINCIPAL.to_owned(),
-            },
+            trigger: Trigger::Manual { principal },
         },
         wait,
     })

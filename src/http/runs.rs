@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::Problem;
 use super::once::{self, Once};
 use super::run_pins::PinView;
@@ -420,11 +420,12 @@ pub(super) async fn cancel(
 ) -> Result<Response, Problem> {
     let id = id_of(&text)?;
     let once = once.expecting(&body)?;
+    let by = once.principal();
     let asked = once.ask_at(
         move |tx| Ok(runs::by_id(tx, id)?.map(|run| run.record_version.to_string())),
         move |_, outcome: &RunCancelled| Ok(cancel_answer(id, outcome)),
     );
-    let told = desk::cancel_run(&app.engine, id, PRINCIPAL.to_owned(), asked).await?;
+    let told = desk::cancel_run(&app.engine, id, by, asked).await?;
     once::respond(told, |outcome| match outcome {
         RunCancelled::AlreadyEnded(state) => {
             Problem::forbidden_by_state(format!("the run has ended: {state}")).member("state", state)

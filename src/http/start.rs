@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::jobs::{self, Known};
@@ -98,7 +98,7 @@ pub(super) async fn hand_in(app: &App, wish: Wish, asked: Asked<Started>) -> Res
     let wish = ManualStart {
         name: wish.known.name,
         job: wish.known.job,
-        principal: PRINCIPAL.to_owned(),
+        principal: asked.who().to_owned(),
         run: RunId::fresh(),
         entry: EntryId::random(),
         retries: wish.retries,

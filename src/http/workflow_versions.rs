@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::dags::{self, DagVersion};
 use super::error::Problem;
 use super::once::{self, Once};
@@ -300,7 +300,7 @@ pub(super) async fn deprecate(
     let number = number.flatten().unwrap_or_default();
     let name = named(&slug)?;
     dags::refuse_change(&app, &name)?;
-    let (guarded, shown) = (name.clone(), name.clone());
+    let (guarded, shown, by) = (name.clone(), name.clone(), once.principal());
     let asked = once.ask_at(
         move |tx| {
             let found = tx.get(&WORKFLOWS, &(TENANT, guarded.clone()))?;
@@ -314,7 +314,7 @@ pub(super) async fn deprecate(
             Deprecated::Missing | Deprecated::NoVersion => Ok(None),
         },
     );
-    let told = definitions::deprecate(&app.engine, name.clone(), number, PRINCIPAL.to_owned(), asked).await?;
+    let told = definitions::deprecate(&app.engine, name.clone(), number, by, asked).await?;
     once::respond(told, |done| match done {
         Deprecated::Missing => not_found(&slug),
         Deprecated::NoVersion => Problem::not_found(format!("workflow '{name}' has no version {number}")),

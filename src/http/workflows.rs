@@ -15,7 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
 use super::dags::{self, Dag};
 use super::error::{FieldFault, Problem};
 use super::once::{self, Harmless, Once};
@@ -234,7 +234,7 @@ impl Document {
     }
 
     /// What is saved of it, if it has a name.
-    fn posted(&self, slug: Option<&str>) -> Result<Posted, Problem> {
+    fn posted(&self, slug: Option<&str>, by: String) -> Result<Posted, Problem> {
         let refuse = |pointer: &str, code: &'static str, detail: String| {
             let pointer = pointer.to_owned();
             Problem::invalid(vec![FieldFault {
@@ -280,7 +280,7 @@ impl Document {
                 .collect(),
             json: self.text.clone(),
             sha256: canonical::sha256(&self.value),
-            by: PRINCIPAL.to_owned(),
+            by,
         })
     }
 }
@@ -288,7 +288,7 @@ impl Document {
 /// Saves a first draft.
 pub(super) async fn create(State(app): State<App>, once: Once, body: Bytes) -> Result<Response, Problem> {
     let document = Document::read(&body)?;
-    let posted = document.posted(None)?;
+    let posted = document.posted(None, once.principal())?;
     save(&app, document, posted, true, once).await
 }
 
@@ -300,7 +300,7 @@ pub(super) async fn put(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let document = Document::read(&body)?;
-    let posted = document.posted(Some(&slug))?;
+    let posted = document.posted(Some(&slug), once.principal())?;
     save(&app, document, posted, false, once).await
 }
 
@@ -447,7 +447,7 @@ pub(super) async fn publish(
             },
         )
     };
-    let publishing = definitions::publish(&app.engine, &name, PRINCIPAL, ask).await;
+    let publishing = definitions::publish(&app.engine, &name, &once.principal(), ask).await;
     match publishing {
         Err(Trouble::Read(error)) => Err(error.into()),
         Err(Trouble::Change(error)) => Err(error.into()),

@@ -8,7 +8,10 @@ use super::rows::{
     NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedJob, PublishedSlotPool, ReadyStep,
     Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
 };
-use super::{golden_backups, golden_daemons, golden_fires, golden_graphs, golden_reports, golden_routing, golden_workflows};
+use super::{
+    golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_reports,
+    golden_routing, golden_workflows,
+};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
 use crate::domain::slots::entry::tests::{claim, entry};
@@ -429,6 +432,7 @@ pub(super) fn samples() -> Vec<Sample> {
         add(&mut out);
     }
     golden_workflows::samples(&mut out);
+    golden_access::samples(&mut out);
     golden_graphs::samples(&mut out);
     golden_routing::samples(&mut out);
     out
@@ -440,6 +444,7 @@ fn golden_lines() -> impl Iterator<Item = &'static str> {
         golden_backups::GOLDEN,
         golden_daemons::GOLDEN,
         golden_workflows::GOLDEN,
+        golden_access::GOLDEN,
         golden_graphs::GOLDEN,
         golden_routing::GOLDEN,
     ];
@@ -535,6 +540,7 @@ fn decode_all(bytes: &[u8]) {
     golden_daemons::decode_all(bytes);
     golden_graphs::decode_all(bytes);
     golden_workflows::decode_all(bytes);
+    golden_access::decode_all(bytes);
     golden_routing::decode_all(bytes);
 }
 

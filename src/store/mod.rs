@@ -13,8 +13,10 @@
 //!   steps. `logs`: attempt logs beside the file.
 //! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
 //!   `blob_copies`: the same inside a backup.
+//! * `access`: rows of tenants, keys, sessions and the audit.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
+pub mod access;
 pub mod audit;
 pub mod backup;
 #[cfg(test)]
@@ -44,6 +46,8 @@ mod feed;
 mod format_tests;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod golden_access;
 #[cfg(test)]
 mod golden_backups;
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -28,10 +29,7 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{
-    AssignmentId, ClaimQueueId, DecisionId, EntryId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId,
-    WaitingId, WorkId,
-};
+use crate::words::ids::{AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId, WaitingId, WorkId};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};
 
@@ -47,7 +45,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `format`, and `landed NODE`: the newest commit of each
+    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `next_audit`, `access_changed`, `format`, and `landed NODE`: the newest commit of each
     /// daemon.
     0 META "meta" (String) => Number;
     /// Daemons that have used this state directory.
@@ -176,72 +174,82 @@ tables! {
     62 KEY_HOLDERS "key_holders" (TenantId, JobName, String, RunId) => KeyHolder;
     /// Index: runs that wait for such a place, by number.
     63 KEY_WAITERS "key_waiters" (TenantId, JobName, String, u64) => KeyWaiter;
+    /// Tenants other than `default`.
+    64 TENANTS "tenants" (TenantId) => TenantRow;
+    /// API keys, revoked ones too.
+    65 API_KEYS "api_keys" (TenantId, KeyId) => ApiKey;
+    /// When each key was used last.
+    66 KEY_USES "key_uses" (TenantId, KeyId) => KeyUse;
+    /// Sessions of the dashboard, by the first half of the hash of their secret.
+    67 SESSIONS "sessions" (TenantId, DigestKey) => Session;
+    /// What was done, in the order of time.
+    68 AUDIT "audit" (TenantId, u64) => AuditRow;
     /// Recipient pools as they were declared.
-    64 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
+    69 RECIPIENT_POOLS "recipient_pools" (TenantId, RecipientPoolId) => RecipientPoolRow;
     /// Index: recipient pool by its name.
-    65 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
+    70 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
     /// Recipients as they were declared.
-    66 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
+    71 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
     /// Index: recipient by its primary recipient pool and its name.
-    67 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
+    72 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
     /// Index: recipient by its owner's id.
-    68 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
+    73 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;
     /// Index: members of a recipient pool, with their names.
-    69 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
+    74 MEMBERS "members" (TenantId, RecipientPoolId, RecipientId) => NameRow;
     /// What a recipient does now.
-    70 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
+    75 RECIPIENT_LIVE "recipient_live" (TenantId, RecipientId) => Live;
     /// Rules of tenants and of recipient pools.
-    71 RULES "rules" (TenantId, RuleId) => RuleRow;
+    76 RULES "rules" (TenantId, RuleId) => RuleRow;
     /// Index: rule by its name.
-    72 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
+    77 RULE_NAMES "rule_names" (TenantId, String) => ObjectIdRow;
     /// Index: rules of a recipient pool, with their names; those of the tenant stand under the id of zeros.
-    73 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
+    78 RULES_OF "rules_of" (TenantId, RecipientPoolId, RuleId) => NameRow;
     /// Traits by their keys.
-    74 TRAITS "traits" (TenantId, String) => ObjectRow;
+    79 TRAITS "traits" (TenantId, String) => ObjectRow;
     /// Queues whose items recipients claim.
-    75 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
+    80 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
     /// Index: claim queue by its name.
-    76 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
+    81 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
     /// Work that went to recipients.
-    77 ASSIGNMENTS "assignments" (TenantId, AssignmentId) => Assignment;
+    82 ASSIGNMENTS "assignments" (TenantId, AssignmentId) => Assignment;
     /// Index: assignments by what they are looked up by (`routing_live::Lookup`).
-    78 ASSIGNMENT_INDEX "assignment_index" (TenantId, u8, DigestKey, AssignmentId) => Present;
+    83 ASSIGNMENT_INDEX "assignment_index" (TenantId, u8, DigestKey, AssignmentId) => Present;
     /// Decisions.
-    79 DECISIONS "decisions" (TenantId, DecisionId) => DecisionRow;
+    84 DECISIONS "decisions" (TenantId, DecisionId) => DecisionRow;
     /// Index: decisions by what they are filtered by (`decisions::Filter`).
-    80 DECISION_INDEX "decision_index" (TenantId, u8, DigestKey, DecisionId) => Present;
+    85 DECISION_INDEX "decision_index" (TenantId, u8, DigestKey, DecisionId) => Present;
     /// What decisions were made from, by SHA-256 in hex.
-    81 SNAPSHOTS "snapshots" (TenantId, String) => SnapshotRow;
+    86 SNAPSHOTS "snapshots" (TenantId, String) => SnapshotRow;
     /// Work that was routed, while a decision over it is kept.
-    82 ROUTED_WORK "routed_work" (TenantId, WorkId) => WorkRow;
+    87 ROUTED_WORK "routed_work" (TenantId, WorkId) => WorkRow;
     /// What the stages of pipelines remember of their members.
-    83 STRATEGY_STATES "strategy_states" (TenantId, RecipientPoolId, String) => StageState;
+    88 STRATEGY_STATES "strategy_states" (TenantId, RecipientPoolId, String) => StageState;
     /// Who has the keys of sticky stages, by the digest of recipient pool, stage and key.
-    84 STICKY_HOLDERS "sticky_holders" (TenantId, RecipientPoolId, DigestKey) => Holder;
+    89 STICKY_HOLDERS "sticky_holders" (TenantId, RecipientPoolId, DigestKey) => Holder;
     /// Work that waits in the queues of recipient pools.
-    85 ROUTING_WAITING "routing_waiting" (TenantId, WaitingId) => Waiting;
+    90 ROUTING_WAITING "routing_waiting" (TenantId, WaitingId) => Waiting;
     /// Index: the same, in the order of each queue.
-    86 WAITING_ORDER "waiting_order" (TenantId, RecipientPoolId, u8, Micros, WaitingId) => Present;
+    91 WAITING_ORDER "waiting_order" (TenantId, RecipientPoolId, u8, Micros, WaitingId) => Present;
     /// Work that recipients claim.
-    87 OFFERS "offers" (TenantId, WaitingId) => Offer;
+    92 OFFERS "offers" (TenantId, WaitingId) => Offer;
     /// Index: open offers in the order of each claim queue.
-    88 OFFER_ORDER "offer_order" (TenantId, ClaimQueueId, u8, Micros, WaitingId) => Present;
+    93 OFFER_ORDER "offer_order" (TenantId, ClaimQueueId, u8, Micros, WaitingId) => Present;
     /// Index: open offers of each recipient pool.
-    89 OFFERS_OF_POOL "offers_of_pool" (TenantId, RecipientPoolId, WaitingId) => Present;
+    94 OFFERS_OF_POOL "offers_of_pool" (TenantId, RecipientPoolId, WaitingId) => Present;
     /// Claims of each recipient through a recipient pool: what budgets count.
-    90 CLAIMS "claims" (TenantId, RecipientPoolId, RecipientId, Micros, AssignmentId) => Present;
+    95 CLAIMS "claims" (TenantId, RecipientPoolId, RecipientId, Micros, AssignmentId) => Present;
     /// Work seen lately, by the digest of recipient pool and key.
-    91 SEEN_WORK "seen_work" (TenantId, RecipientPoolId, DigestKey) => SeenRow;
+    96 SEEN_WORK "seen_work" (TenantId, RecipientPoolId, DigestKey) => SeenRow;
     /// Instants of live routing: (when, what, whose).
-    92 ROUTING_TIMERS "routing_timers" (TenantId, Micros, u8, DigestKey) => TimerRow;
+    97 ROUTING_TIMERS "routing_timers" (TenantId, Micros, u8, DigestKey) => TimerRow;
     /// Queues that are to be gone through.
-    93 DRAINS "drains" (TenantId, RecipientPoolId) => DrainRow;
+    98 DRAINS "drains" (TenantId, RecipientPoolId) => DrainRow;
     /// How much each recipient pool has.
-    94 POOL_COUNTS "recipient_pool_counts" (TenantId, RecipientPoolId) => PoolCounts;
+    99 POOL_COUNTS "recipient_pool_counts" (TenantId, RecipientPoolId) => PoolCounts;
     /// What the effects of breaches deliver, by the number of the effect.
-    95 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
+    100 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
     /// What was learned of each member of a recipient pool from the ends of its work.
-    96 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
+    101 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
 }
 
 #[cfg(test)]

@@ -160,6 +160,18 @@ uuid_id! {
     KeyId, "key";
 }
 
+impl KeyId {
+    /// The 32 hex digits, as they stand in the text of a key.
+    pub fn digits(self) -> String {
+        hex(&self.0)
+    }
+
+    /// The id of such digits.
+    pub fn of_digits(text: &str) -> Option<KeyId> {
+        unhex(text).map(KeyId)
+    }
+}
+
 /// Only the usual form: 8-4-4-4-12 lower-case hex digits.
 fn uuid_of(text: &str) -> Option<[u8; 16]> {
     let id = uuid::Uuid::try_parse(text).ok()?;
@@ -247,6 +259,13 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
+/// The first 64 bits of SHA-256: a checksum, not a seal.
+pub fn checksum_of(bytes: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&Sha256::digest(bytes)[..8]);
+    u64::from_be_bytes(first)
+}
+
 /// A generated node name: `n-` and 12 hex digits.
 pub fn fresh_node_name() -> String {
     let bytes: [u8; 16] = random_bytes();
@@ -264,6 +283,11 @@ pub fn secret_numbers() -> [u64; 2] {
         u64::from_be_bytes(random_bytes()),
         u64::from_be_bytes(random_bytes()),
     ]
+}
+
+/// 256 bits of chance that are a secret.
+pub fn secret_bytes() -> [u8; 32] {
+    random_bytes()
 }
 
 #[expect(

@@ -398,6 +398,26 @@ pub const TASK_BODY_SLACK_BYTES: u64 = 64 << 10;
 /// Requests of HTTP steps that one daemon has under way.
 pub const HTTP_STEPS_MAX: usize = 32;
 
+/// Tenants of one state directory: all of them are in memory.
+pub const TENANTS_MAX: usize = 1_000;
+/// Bytes of a tenant's name.
+pub const TENANT_NAME_BYTES_MAX: usize = 63;
+/// API keys of one tenant, revoked ones too: all of them are in memory.
+pub const KEYS_MAX: usize = 1_000;
+/// Characters of a key's name.
+pub const KEY_NAME_CHARS_MAX: usize = 100;
+/// Sessions of the dashboard for each key; the oldest ends when there are more.
+pub const SESSIONS_PER_KEY_MAX: usize = 32;
+/// The last use of a key is written at most this often.
+pub const KEY_USE_PERIOD_MS: u64 = 60_000;
+/// Failed keys of one address in [`FAILED_KEYS_PERIOD_MS`]; after that it has to wait.
+pub const FAILED_KEYS_MAX: usize = 10;
+/// See [`FAILED_KEYS_MAX`].
+pub const FAILED_KEYS_PERIOD_MS: u64 = 60_000;
+/// Addresses whose failures are counted; beyond it those of the longest rest are forgotten.
+pub const FAILED_ADDRESSES_MAX: usize = 10_000;
+/// Characters of what an audit row says of one thing or version.
+pub const AUDIT_TEXT_CHARS_MAX: usize = 512;
 /// Characters of the name of an object of routing.
 pub const ROUTING_NAME_CHARS_MAX: usize = 200;
 /// Characters of a description, and of the reason of a kill-switch.

@@ -6,6 +6,7 @@
 //! panics, which rolls it back.
 
 pub mod advance;
+pub mod audit;
 mod begin_dag;
 pub mod cancel;
 pub mod catch_up;

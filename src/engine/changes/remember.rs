@@ -1,6 +1,7 @@
 //! Requests that may be sent again: the answer is kept in the transaction of its effect, under the digest of the caller's
 //! key. Only accepted answers are kept; a refusal has no effect and is judged anew.
 
+use super::audit::{self, By};
 use crate::store::keys::DigestKey;
 use crate::store::rows::{Number, Remembered};
 use crate::store::tables::{REMEMBERED, REMEMBERED_KEYS};
@@ -8,12 +9,12 @@ use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::ids::TenantId;
 use crate::words::payload::JsonText;
 
-const TENANT: TenantId = TenantId::DEFAULT;
-
 /// What a request with an idempotency key is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
-    /// Digest of (principal, key).
+    /// The tenant of the caller.
+    pub tenant: TenantId,
+    /// Digest of (tenant, principal, key).
     pub key: [u8; 16],
     /// Digest of method, path and body.
     pub request: [u8; 16],
@@ -44,11 +45,21 @@ pub enum Told<T> {
 }
 
 type Reply<T> = Box<dyn FnMut(&mut Tx<'_>, &T) -> Result<Option<Answer>, StoreError> + Send>;
-type Guard = Box<dyn FnMut(&mut Tx<'_>) -> Result<Option<String>, StoreError> + Send>;
+type Guard = Box<dyn FnMut(&mut Tx<'_>) -> Result<Version, StoreError> + Send>;
+
+/// The version of a thing, beside what the caller believes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    /// The one in force; `None` if there is no such thing.
+    pub current: Option<String>,
+    /// False when the caller expects another one.
+    pub is_met: bool,
+}
 
 /// How a face wants its wish to be judged: once, at a version, and how the outcome is put into words.
 pub struct Asked<T> {
     ticket: Option<Ticket>,
+    by: Option<By>,
     guard: Option<Guard>,
     reply: Reply<T>,
 }
@@ -69,6 +80,7 @@ impl<T> Asked<T> {
     ) -> Asked<T> {
         Asked {
             ticket,
+            by: None,
             guard: None,
             reply: Box::new(reply),
         }
@@ -79,11 +91,23 @@ impl<T> Asked<T> {
         Asked::new(None, |_, _| Ok(None))
     }
 
-    /// `guard` says the version in force when it is not the one that the caller expects.
+    /// Somebody asks: what is accepted gets a row in the audit.
+    #[must_use]
+    pub fn by(mut self, by: Option<By>) -> Asked<T> {
+        self.by = by;
+        self
+    }
+
+    /// Who asks; the daemon itself where nobody does.
+    pub fn who(&self) -> &str {
+        self.by.as_ref().map_or("ductor", |by| &by.who)
+    }
+
+    /// `guard` says the version in force, and whether it is the one that the caller expects.
     #[must_use]
     pub fn guarded(
         mut self,
-        guard: impl FnMut(&mut Tx<'_>) -> Result<Option<String>, StoreError> + Send + 'static,
+        guard: impl FnMut(&mut Tx<'_>) -> Result<Version, StoreError> + Send + 'static,
     ) -> Asked<T> {
         self.guard = Some(Box::new(guard));
         self
@@ -100,15 +124,30 @@ impl<T> Asked<T> {
         {
             return Ok(told);
         }
-        if let Some(guard) = &mut self.guard
-            && let Some(current) = guard(tx)?
-        {
-            return Ok(Told::Moved(current));
-        }
+        let before = match &mut self.guard {
+            None => None,
+            Some(guard) => {
+                let version = guard(tx)?;
+                match version.current {
+                    Some(current) if !version.is_met => return Ok(Told::Moved(current)),
+                    current => current,
+                }
+            }
+        };
         let outcome = effect(tx)?;
         let answer = (self.reply)(tx, &outcome)?;
-        if let (Some(ticket), Some(answer)) = (self.ticket, &answer) {
-            keep(tx, ticket, answer)?;
+        if let Some(answer) = &answer {
+            if let Some(ticket) = self.ticket {
+                keep(tx, ticket, answer)?;
+            }
+            if let Some(by) = &self.by {
+                let after = match &mut self.guard {
+                    None => None,
+                    Some(guard) => guard(tx)?.current,
+                };
+                let thing = answer.location.as_deref();
+                audit::write(tx, by, thing, before.as_deref(), after.as_deref())?;
+            }
         }
         Ok(Told::Now(outcome, answer))
     }
@@ -116,10 +155,10 @@ impl<T> Asked<T> {
 
 /// What was said to this request before, or that its key belongs to another one.
 pub fn before<T>(rows: &mut impl Rows, ticket: Ticket) -> Result<Option<Told<T>>, StoreError> {
-    let Some(Number(seq)) = rows.get(&REMEMBERED_KEYS, &(TENANT, DigestKey(ticket.key)))? else {
+    let Some(Number(seq)) = rows.get(&REMEMBERED_KEYS, &(ticket.tenant, DigestKey(ticket.key)))? else {
         return Ok(None);
     };
-    let stored = rows.get(&REMEMBERED, &(TENANT, seq))?;
+    let stored = rows.get(&REMEMBERED, &(ticket.tenant, seq))?;
     Ok(stored.map(|stored: Remembered| {
         if stored.request != ticket.request {
             return Told::KeyReused;
@@ -134,7 +173,7 @@ pub fn before<T>(rows: &mut impl Rows, ticket: Ticket) -> Result<Option<Told<T>>
 
 /// Keeps an answer; the first one under a key stays.
 pub fn keep(tx: &mut Tx<'_>, ticket: Ticket, answer: &Answer) -> Result<(), StoreError> {
-    if tx.has(&REMEMBERED_KEYS, &(TENANT, DigestKey(ticket.key)))? {
+    if tx.has(&REMEMBERED_KEYS, &(ticket.tenant, DigestKey(ticket.key)))? {
         return Ok(());
     }
     let row = Remembered {
@@ -146,6 +185,10 @@ pub fn keep(tx: &mut Tx<'_>, ticket: Ticket, answer: &Answer) -> Result<(), Stor
         body: answer.body.clone(),
     };
     let seq = tx.next_number("next_remembered")?;
-    tx.put(&REMEMBERED, &(TENANT, seq), &row)?;
-    tx.put(&REMEMBERED_KEYS, &(TENANT, DigestKey(ticket.key)), &Number(seq))
+    tx.put(&REMEMBERED, &(ticket.tenant, seq), &row)?;
+    tx.put(
+        &REMEMBERED_KEYS,
+        &(ticket.tenant, DigestKey(ticket.key)),
+        &Number(seq),
+    )
 }

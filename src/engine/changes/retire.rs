@@ -11,7 +11,7 @@ use crate::store::keys::DigestKey;
 use crate::store::tables::{
     CHANGES, DEFINITIONS, FIRES, JOB_RUNS, PINS, REMEMBERED, REMEMBERED_KEYS, WORKFLOWS,
 };
-use crate::store::{Abort, Rows, StoreError, Tx, removal, runs};
+use crate::store::{Abort, Rows, StoreError, Tx, access, removal, runs};
 use crate::words::ids::{RunId, TenantId};
 use crate::words::limits;
 use crate::words::names::JobName;
@@ -272,17 +272,21 @@ pub fn sweep(tx: &mut Tx<'_>, keep: Keep, fires: &[FireKey]) -> Result<bool, Abo
 }
 
 fn sweep_answers(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {
-    let rows = tx.scan(&REMEMBERED, &(TENANT,), None, limits::MAINTENANCE_ROWS_MAX)?;
-    let mut removed = 0;
-    for (key, row) in rows
-        .iter()
-        .take_while(|(_, row)| now.since(row.at) > limits::IDEMPOTENCY_AGE_MS)
-    {
-        tx.remove(&REMEMBERED, key)?;
-        tx.remove(&REMEMBERED_KEYS, &(TENANT, DigestKey(row.key)))?;
-        removed += 1;
+    let mut more = false;
+    for (tenant, _) in access::tenants(tx)? {
+        let rows = tx.scan(&REMEMBERED, &(tenant,), None, limits::MAINTENANCE_ROWS_MAX)?;
+        let mut removed = 0;
+        for (key, row) in rows
+            .iter()
+            .take_while(|(_, row)| now.since(row.at) > limits::IDEMPOTENCY_AGE_MS)
+        {
+            tx.remove(&REMEMBERED, key)?;
+            tx.remove(&REMEMBERED_KEYS, &(tenant, DigestKey(row.key)))?;
+            removed += 1;
+        }
+        more |= removed == limits::MAINTENANCE_ROWS_MAX;
     }
-    Ok(removed == limits::MAINTENANCE_ROWS_MAX)
+    Ok(more)
 }
 
 fn sweep_feed(tx: &mut Tx<'_>, now: Millis) -> Result<bool, Abort> {

@@ -46,6 +46,7 @@ fn wisher(key: Option<u8>) -> Wisher {
     Wisher {
         principal: "me".to_owned(),
         ticket: key.map(|key| Ticket {
+            tenant: crate::words::ids::TenantId::DEFAULT,
             key: [key; 16],
             request: [9; 16],
         }),

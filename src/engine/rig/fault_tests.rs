@@ -58,6 +58,7 @@ fn manual(rig: &Rig, wish: &Start) -> ManualStart {
 }
 
 const TICKET: Ticket = Ticket {
+    tenant: crate::words::ids::TenantId::DEFAULT,
     key: [1; 16],
     request: [7; 16],
 };

@@ -1,0 +1,243 @@
+//! Who calls, and whether they may: the caller of a request, and the one check that stands before each route.
+//!
+//! The front finds out who it is (`identify`) before it reads a body; `guard` stands at each route, knows what is said of it on
+//! the router's page, and lets in whom its scope and tenant allow. Handlers take the [`Caller`] and decide nothing of this.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::app::App;
+use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
+use super::front::RequestId;
+use crate::domain::access::scopes::{OPEN, Scopes};
+use crate::engine::access::Ring;
+use crate::engine::changes::audit::By;
+use crate::words::ids::{KeyId, TenantId};
+
+/// The header that names the tenant.
+pub(super) const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
+
+/// Who calls while there are no keys.
+const LOCAL: &str = "local";
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    /// Whose things they see.
+    pub(super) tenant: TenantId,
+    /// Its name.
+    pub(super) tenant_name: Arc<str>,
+    /// As people and the audit call them.
+    pub(super) principal: Arc<str>,
+    /// What they may do.
+    pub(super) scopes: Arc<Scopes>,
+    /// Their key, if they have one.
+    pub(super) key: Option<KeyId>,
+}
+
+impl Caller {
+    /// Whoever reaches the daemon while there are no keys.
+    pub(super) fn local(tenant: TenantId, tenant_name: Arc<str>) -> Caller {
+        Caller {
+            tenant,
+            tenant_name,
+            principal: Arc::from(LOCAL),
+            scopes: Arc::new(Scopes::admin()),
+            key: None,
+        }
+    }
+
+    /// What the requests of this caller are remembered under: no other caller ever has it.
+    pub(super) fn mark(&self) -> String {
+        self.key.map_or_else(|| self.principal.to_string(), KeyId::digits)
+    }
+
+    /// Says that a further scope is missing, which the route alone does not ask for.
+    pub(super) fn needs(&self, scope: &str) -> Result<(), Problem> {
+        if self.scopes.allow(scope) {
+            return Ok(());
+        }
+        Err(missing(scope))
+    }
+}
+
+/// The front has put it there for every route that is not open; open routes have no use for one.
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Caller, Problem> {
+        parts.extensions.get::<Caller>().cloned().ok_or_else(unknown)
+    }
+}
+
+/// Nothing is said about what was wrong.
+pub(super) fn unknown() -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "a valid key is needed")
+}
+
+fn missing(scope: &str) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        format!("this key may not do that; it has not the scope `{scope}`"),
+    )
+    .because(FieldFault {
+        pointer: String::new(),
+        code: SCOPE_MISSING,
+        detail: format!("`{scope}` is missing"),
+    })
+}
+
+/// The tenant that `X-Tenant-ID` names is not one for this caller.
+fn foreign_tenant(detail: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, detail).because(FieldFault {
+        pointer: String::new(),
+        code: TENANT_FOREIGN,
+        detail: detail.to_owned(),
+    })
+}
+
+/// Finds out who calls; `None` where nobody has to say so and nobody did.
+pub(super) async fn identify(
+    app: &App,
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Caller>, Problem> {
+    if is_open(method, path) {
+        return Ok(None);
+    }
+    let ring = app.keyring.current(&app.engine).await?;
+    if ring.is_open() {
+        return in_open_mode(&ring, headers).map(Some);
+    }
+    Err(unknown())
+}
+
+/// Whoever can reach the loopback address may do everything, for each tenant that there is.
+fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
+    let named = match headers.get(TENANT_ID) {
+        None => ring
+            .tenant_name(TenantId::DEFAULT)
+            .map(|name| (TenantId::DEFAULT, name)),
+        Some(name) => name.to_str().ok().and_then(|name| {
+            let id = ring.tenant(name)?;
+            Some((id, ring.tenant_name(id)?))
+        }),
+    };
+    let (id, name) = named.ok_or_else(|| {
+        foreign_tenant("there is no such tenant; `ductor tenant ls` shows those that there are")
+    })?;
+    Ok(Caller::local(id, name))
+}
+
+/// Routes that need no caller, beside the pages of the dashboard. The router's page says the same of them; a test compares.
+const OPEN_ROUTES: [(&str, &str); 4] = [
+    ("get", "/livez"),
+    ("get", "/readyz"),
+    ("get", "/healthz"),
+    ("get", "/version"),
+];
+
+/// True for what is answered to anybody.
+pub(super) fn is_open(method: &Method, path: &str) -> bool {
+    let is_page = path == "/" || path == "/ui" || path.starts_with("/ui/") || path.starts_with("/web/");
+    let is_read = method.is_safe();
+    (is_page && is_read)
+        || OPEN_ROUTES.iter().any(|(of, open)| {
+            *open == path && (method.as_str().eq_ignore_ascii_case(of) || is_read && *of == "get")
+        })
+}
+
+/// What a tenant that is not `default` is answered where all things are those of `default`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// The route is for all tenants: each sees its own.
+    Own,
+    /// There is nothing of that name.
+    Nothing,
+    /// An empty page of a list.
+    EmptyPage,
+    /// An empty list.
+    EmptyList,
+}
+
+/// What is said of a route on the router's page and is checked before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Duty {
+    /// The operation.
+    pub(super) id: &'static str,
+    /// What a caller must be allowed.
+    pub(super) scope: &'static str,
+    /// What other tenants get.
+    pub(super) elsewhere: Elsewhere,
+    /// False where the audit has no row of it.
+    pub(super) audited: bool,
+}
+
+/// Stands before each route.
+pub(super) async fn guard(duty: Duty, mut request: Request, next: Next) -> Response {
+    if duty.scope == OPEN {
+        return next.run(request).await;
+    }
+    let Some(caller) = request.extensions().get::<Caller>().cloned() else {
+        return unknown().into_response();
+    };
+    if let Err(problem) = caller.needs(duty.scope) {
+        return problem.into_response();
+    }
+    if caller.tenant != TenantId::DEFAULT
+        && let Some(response) = elsewhere(duty.elsewhere, &caller)
+    {
+        return response;
+    }
+    let by = (duty.audited && !request.method().is_safe()).then(|| by(duty, &caller, &request));
+    if let Some(by) = &by {
+        request.extensions_mut().insert(by.clone());
+    }
+    let mut response = next.run(request).await;
+    // For what is kept after the fact.
+    if let Some(by) = by {
+        response.extensions_mut().insert(by);
+    }
+    response
+}
+
+fn elsewhere(what: Elsewhere, caller: &Caller) -> Option<Response> {
+    let json = |text: &'static str| {
+        let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        Some(([kind], text).into_response())
+    };
+    match what {
+        Elsewhere::Own => None,
+        Elsewhere::EmptyPage => json("{\"data\":[],\"pagination\":{}}"),
+        Elsewhere::EmptyList => json("[]"),
+        Elsewhere::Nothing => {
+            let detail = format!(
+                "there is no such thing of the tenant `{}`; jobs, slot pools, workflows and runs are those of `default`",
+                caller.tenant_name
+            );
+            Some(Problem::not_found(detail).into_response())
+        }
+    }
+}
+
+fn by(duty: Duty, caller: &Caller, request: &Request) -> By {
+    let path = request.uri().path();
+    By {
+        tenant: caller.tenant,
+        who: caller.principal.to_string(),
+        key: caller.key,
+        request: request
+            .extensions()
+            .get::<RequestId>()
+            .map(|id| id.0.clone())
+            .unwrap_or_default(),
+        what: duty.id.to_owned(),
+        thing: path.split("/~").next().unwrap_or(path).to_owned(),
+    }
+}
