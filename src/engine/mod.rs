@@ -41,6 +41,7 @@ pub mod retention;
 mod rig;
 pub mod router;
 pub mod routing_metrics;
+pub mod routing_objects;
 pub mod runner;
 pub mod runs;
 pub mod schedules;

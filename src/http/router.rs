@@ -11,15 +11,15 @@ use axum::routing::get;
 use super::app::App;
 use super::error::Problem;
 use super::operation::{
-    Operation, Page, any_data, any_object, data, list, page_of, plain, snake_data, snake_page_of,
+    Operation, Page, any_data, any_object, any_page, data, list, page_of, plain, snake_data, snake_page_of,
 };
 use super::paging::PARAMS;
 use super::{
     backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
-    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries, run_again, run_bulk,
-    run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots,
-    start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions,
-    workflows,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, recipient_pools, recipients,
+    retries, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values,
+    run_waiting, runs, schedules, slots, start, status, store_check, stream, tail, timeline, week, why,
+    workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -43,6 +43,7 @@ pub(super) fn page() -> Page {
         definitions,
         graphs,
         the_bridge,
+        declared_routing,
         the_daemon,
     ] {
         page = add(page);
@@ -217,6 +218,46 @@ fn the_bridge(page: Page) -> Page {
             fields(&bridge::FAIL), shows(data::<bridge::TaskSaid>), unaudited();
         post "/api/bridge/complete-batch", bridge::batch, completeTasks, "bridge:write",
             "Ends many tasks in one commit, and claims others in the same.", fields(&bridge::BATCH), shows(data::<bridge::BatchSaid>), unaudited();
+    }
+}
+
+#[rustfmt::skip]
+fn declared_routing(page: Page) -> Page {
+    routes! { page;
+        post "/api/pools", recipient_pools::create, createRecipientPool, "pool:write", "Creates a pool of recipients.",
+            takes(any_object, true), creates(any_data);
+        get "/api/pools", recipient_pools::list, listRecipientPools, "pool:read", "Pools of recipients by pages, newest first.",
+            query(&recipient_pools::FILTERS), query(&PARAMS), shows(any_page);
+        get "/api/pools/{pool_id}", recipient_pools::show, showRecipientPool, "pool:read", "One pool with its recipients and rules.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/pools/{pool_id}", recipient_pools::patch, patchRecipientPool, "pool:write", "Changes the fields that are sent.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/pools/{pool_id}", recipient_pools::delete, deleteRecipientPool, "pool:delete", "Removes a pool and its rules; its recipients stay.",
+            query(&recipient_pools::DELETION), shows(any_data), versioned();
+        post "/api/pools/{pool_id}:set_enabled", recipient_pools::set_enabled, setPoolEnabled, "pool:write", "The kill-switch: stops routing, or lets it go on.",
+            fields(&recipient_pools::SWITCH), shows(any_data), versioned();
+        get "/api/pools/{pool_id}/stats", recipient_pools::stats, showPoolStats, "pool:read", "Numbers over all recipients of a pool.",
+            shows(any_data);
+        post "/api/pools/{pool_id}/capacity/reset", recipient_pools::reset, resetPoolCapacity, "pool:write", "Counts the work of each recipient of a pool from here on.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        post "/api/pools/{pool_id}/recipients", recipients::create, createRecipient, "recipient:write", "Creates a recipient in a pool.",
+            takes(any_object, true), creates(any_data);
+        get "/api/pools/{pool_id}/recipients", recipients::list, listRecipients, "recipient:read", "Recipients of a pool by pages, newest first.",
+            query(&recipients::FILTERS), query(&PARAMS), shows(any_page);
+        put "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::join, addMembership, "recipient:write", "Makes a recipient a member of a further pool.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        delete "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::leave, dropMembership, "recipient:write", "Drops a membership; the recipient stays.",
+            query(&recipients::DROPPING), shows(any_data), versioned();
+        get "/api/recipients/{recipient_id}", recipients::show, showRecipient, "recipient:read", "One recipient with its state and numbers.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/recipients/{recipient_id}", recipients::patch, patchRecipient, "recipient:write", "Changes the fields that are sent; `pool_id` moves the primary membership.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/recipients/{recipient_id}", recipients::delete, deleteRecipient, "recipient:delete", "Removes a recipient.",
+            query(&recipients::DELETION), shows(any_data), versioned();
+        post "/api/recipients/{recipient_id}/pause", recipients::pause, pauseRecipient, "recipient:write", "Takes a recipient out of rotation; its memberships and numbers stay.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        post "/api/recipients/{recipient_id}/resume", recipients::resume, resumeRecipient, "recipient:write", "Puts a recipient back into rotation.",
+            fields(&once::FIELDS), shows(any_data), versioned();
     }
 }
 

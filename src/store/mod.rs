@@ -57,9 +57,9 @@ mod golden_fires;
 #[cfg(test)]
 mod golden_graphs;
 #[cfg(test)]
-mod golden_reports;
+mod golden_objects;
 #[cfg(test)]
-mod golden_routing;
+mod golden_reports;
 #[cfg(test)]
 mod golden_workflows;
 pub mod graph_rows;
@@ -77,6 +77,7 @@ mod opening;
 mod peers;
 pub mod removal;
 pub mod restore;
+pub mod routing_live;
 pub mod routing_objects;
 pub mod routing_rows;
 pub mod routing_live;

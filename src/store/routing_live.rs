@@ -164,15 +164,17 @@ pub fn by(
     Ok(found.into_iter().map(|((_, _, _, id), Present {})| id).collect())
 }
 
-/// The newest assignments by one of their lookups, newest first.
-pub fn newest_by(
+/// The newest assignments by one of their lookups that are older than `behind`, newest first.
+pub fn page_back(
     rows: &mut impl Rows,
     tenant: TenantId,
     (lookup, id): (Lookup, [u8; 16]),
+    behind: Option<AssignmentId>,
     limit: usize,
 ) -> Result<Vec<AssignmentId>, StoreError> {
     let prefix = (tenant, lookup as u8, DigestKey(id));
-    let found = rows.scan_back(&ASSIGNMENT_INDEX, &prefix, None, limit)?;
+    let before = behind.map(|behind| (tenant, lookup as u8, DigestKey(id), behind));
+    let found = rows.scan_back(&ASSIGNMENT_INDEX, &prefix, before.as_ref(), limit)?;
     Ok(found.into_iter().map(|((_, _, _, id), Present {})| id).collect())
 }
 

@@ -7,15 +7,12 @@ use super::keys::Key;
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::table::{Rows, Table};
 use super::tables::{
-    MEMBERS, RECIPIENT_EXTERNAL_IDS, RECIPIENT_LIVE, RECIPIENT_NAMES, RECIPIENT_POOL_NAMES, RECIPIENT_POOLS,
-    RECIPIENTS, RULE_NAMES, RULES, RULES_OF,
+    MEMBERS, RECIPIENT_EXTERNAL_IDS, RECIPIENT_NAMES, RECIPIENT_POOL_NAMES, RECIPIENT_POOLS, RECIPIENTS,
+    RULE_NAMES, RULES, RULES_OF,
 };
 use super::tx::Tx;
 use crate::domain::routing::fault::Fault;
-use crate::domain::routing::live::Live;
-use crate::domain::routing::objects::{
-    KillSwitch, Recipient, RecipientPool, RecipientState,
-};
+use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool};
 use crate::domain::routing::read::{self, Stamp};
 use crate::words::ids::{RecipientId, RecipientPoolId, RuleId, TenantId, hex};
 use crate::words::limits;
@@ -127,8 +124,10 @@ pub fn members_by_name(
     id: RecipientPoolId,
 ) -> Result<Vec<(String, RecipientId)>, StoreError> {
     let found = rows.scan(&MEMBERS, &(tenant, id), None, limits::MEMBERS_MAX)?;
-    let mut named: Vec<(String, RecipientId)> =
-        found.into_iter().map(|((_, _, member), NameRow(name))| (name, member)).collect();
+    let mut named: Vec<(String, RecipientId)> = found
+        .into_iter()
+        .map(|((_, _, member), NameRow(name))| (name, member))
+        .collect();
     named.sort_unstable();
     Ok(named)
 }
@@ -141,20 +140,12 @@ pub fn rules_by_name(
 ) -> Result<Vec<(String, RuleId)>, StoreError> {
     let prefix = (tenant, of.unwrap_or(OF_TENANT));
     let found = rows.scan(&RULES_OF, &prefix, None, limits::RULES_MAX)?;
-    let mut named: Vec<(String, RuleId)> =
-        found.into_iter().map(|((_, _, rule), NameRow(name))| (name, rule)).collect();
+    let mut named: Vec<(String, RuleId)> = found
+        .into_iter()
+        .map(|((_, _, rule), NameRow(name))| (name, rule))
+        .collect();
     named.sort_unstable();
     Ok(named)
-}
-
-/// What a recipient does now; of one that never had anything, when it was created counts.
-pub fn live(rows: &mut impl Rows, tenant: TenantId, id: RecipientId) -> Result<Live, StoreError> {
-    if let Some(live) = rows.get(&RECIPIENT_LIVE, &(tenant, id))? {
-        return Ok(live);
-    }
-    let row = rows.get(&RECIPIENTS, &(tenant, id))?;
-    let since = row.map(|row| row.object.created_at).unwrap_or_default();
-    Ok(Live::new(RecipientState::Available, since))
 }
 
 /// Writes a recipient pool with its name.
@@ -197,20 +188,25 @@ pub fn put_recipient(
     let name = &row.object.name;
     for member_of in &row.members_of {
         tx.put(&MEMBERS, &(tenant, *member_of, id), &NameRow(name.clone()))?;
-    }
-    if let Some(primary) = row.members_of.first() {
-        tx.put(&RECIPIENT_NAMES, &(tenant, *primary, name.clone()), &ObjectIdRow(id.0))?;
+        tx.put(
+            &RECIPIENT_NAMES,
+            &(tenant, *member_of, name.clone()),
+            &ObjectIdRow(id.0),
+        )?;
     }
     if let Some(external) = &row.external_id {
-        tx.put(&RECIPIENT_EXTERNAL_IDS, &(tenant, external.clone()), &ObjectIdRow(id.0))?;
+        tx.put(
+            &RECIPIENT_EXTERNAL_IDS,
+            &(tenant, external.clone()),
+            &ObjectIdRow(id.0),
+        )?;
     }
     tx.put(&RECIPIENTS, &(tenant, id), row)
 }
 
-/// Removes a recipient and what it does.
+/// Removes a recipient.
 pub fn remove_recipient(tx: &mut Tx<'_>, tenant: TenantId, id: RecipientId) -> Result<(), StoreError> {
     remove_indexes(tx, tenant, id)?;
-    tx.remove(&RECIPIENT_LIVE, &(tenant, id))?;
     tx.remove(&RECIPIENTS, &(tenant, id))?;
     Ok(())
 }
@@ -221,9 +217,10 @@ fn remove_indexes(tx: &mut Tx<'_>, tenant: TenantId, id: RecipientId) -> Result<
     };
     for member_of in &before.members_of {
         tx.remove(&MEMBERS, &(tenant, *member_of, id))?;
-    }
-    if let Some(primary) = before.members_of.first() {
-        tx.remove(&RECIPIENT_NAMES, &(tenant, *primary, before.object.name))?;
+        tx.remove(
+            &RECIPIENT_NAMES,
+            &(tenant, *member_of, before.object.name.clone()),
+        )?;
     }
     if let Some(external) = before.external_id {
         tx.remove(&RECIPIENT_EXTERNAL_IDS, &(tenant, external))?;

@@ -190,7 +190,7 @@ tables! {
     70 RECIPIENT_POOL_NAMES "recipient_pool_names" (TenantId, String) => ObjectIdRow;
     /// Recipients as they were declared.
     71 RECIPIENTS "recipients" (TenantId, RecipientId) => RecipientRow;
-    /// Index: recipient by its primary recipient pool and its name.
+    /// Index: recipient by each recipient pool it is a member of, and its name.
     72 RECIPIENT_NAMES "recipient_names" (TenantId, RecipientPoolId, String) => ObjectIdRow;
     /// Index: recipient by its owner's id.
     73 RECIPIENT_EXTERNAL_IDS "recipient_external_ids" (TenantId, String) => ObjectIdRow;

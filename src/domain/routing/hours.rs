@@ -14,7 +14,6 @@ use crate::words::time::Micros;
 /// From the data inside the binary, never from the machine's, so that daemons agree.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(|| TimeZoneDatabase::bundled().clone());
 
-const MINUTE_S: i64 = 60;
 const DAY_MINUTES: u16 = 1_440;
 
 /// True when the zone data has such a name.
@@ -138,15 +137,19 @@ pub fn opens_at(hours: &Hours, recipient_zone: &str, after: Micros) -> Option<Mi
         }
         // A change of the offset may put the clock into a window whose start it passed over.
         let end = at_minute(day, 0).and_then(|wall| wall.date().tomorrow().ok());
-        let end = end.and_then(|next| instants_of(&zone, next.to_datetime(jiff::civil::Time::midnight())).last().copied());
+        let end = end.and_then(|next| {
+            instants_of(&zone, next.to_datetime(jiff::civil::Time::midnight()))
+                .last()
+                .copied()
+        });
         while let Some(at) = change.filter(|at| end.is_none_or(|end| *at <= end)) {
             tries.push(at);
             change = changes.next();
         }
         tries.sort_unstable();
-        let opening = tries.into_iter().find(|at| {
-            *at > from && at.as_second() <= until && is_member(hours, zone.to_datetime(*at))
-        });
+        let opening = tries
+            .into_iter()
+            .find(|at| *at > from && at.as_second() <= until && is_member(hours, zone.to_datetime(*at)));
         if let Some(at) = opening {
             return Some(Micros(at.as_microsecond()));
         }

@@ -53,7 +53,9 @@ fn merge_at(set: &mut Map<String, Value>, sent: Map<String, Value>, merging: Mer
 fn is_merged(at: &[String], merging: Merging) -> bool {
     merging.iter().any(|place| {
         let mut parts = place.split('/').skip(1);
-        let fits = at.iter().all(|key| parts.next().is_some_and(|part| part == "*" || part == key));
+        let fits = at
+            .iter()
+            .all(|key| parts.next().is_some_and(|part| part == "*" || part == key));
         fits && parts.next().is_none()
     })
 }
@@ -69,14 +71,20 @@ pub fn take_output_only(sent: &mut Map<String, Value>, shown: &Value, places: &[
         };
         let mut inside = Some(&mut *sent);
         for key in keys {
-            inside = inside.and_then(|map| map.get_mut(key)).and_then(Value::as_object_mut);
+            inside = inside
+                .and_then(|map| map.get_mut(key))
+                .and_then(Value::as_object_mut);
         }
         let Some(value) = inside.and_then(|map| map.remove(last)) else {
             continue;
         };
         let stored = shown.pointer(place).unwrap_or(&Value::Null);
         if !same(&value, stored) {
-            faults.push(Fault::new(*place, "field.output_only", "is written by ductor alone"));
+            faults.push(Fault::new(
+                *place,
+                "field.output_only",
+                "is written by ductor alone",
+            ));
         }
     }
     faults
@@ -129,7 +137,8 @@ mod tests {
             "strategy_options": {"sticky": {"key": "k"}, "ucb1": {"c": 1}},
             "strategy_pipelines": {"p": {"stages": [2]}}}});
         assert_eq!(merged(set, sent, OF_RECIPIENT_POOL), expected);
-        let set = json!({"attributes": {"a": {"string_value": "x"}, "b": {"bool_value": true}}, "tags": ["x"]});
+        let set =
+            json!({"attributes": {"a": {"string_value": "x"}, "b": {"bool_value": true}}, "tags": ["x"]});
         let sent = json!({"attributes": {"a": {"number_value": 1}, "b": null}, "tags": ["y"]});
         let expected = json!({"attributes": {"a": {"number_value": 1}}, "tags": ["y"]});
         assert_eq!(merged(set, sent, OF_RECIPIENT), expected);
@@ -139,7 +148,9 @@ mod tests {
     fn what_ductor_writes_may_be_sent_as_it_is() {
         let shown = json!({"record_version": 4, "config": {"kill_switch": false}});
         let check = |sent: Value, pointers: &[&str]| {
-            let Value::Object(mut sent) = sent else { panic!("an object") };
+            let Value::Object(mut sent) = sent else {
+                panic!("an object")
+            };
             let places = ["/id", "/record_version", "/config/kill_switch"];
             let faults = take_output_only(&mut sent, &shown, &places);
             let found: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
@@ -147,7 +158,10 @@ mod tests {
             assert!(faults.iter().all(|fault| fault.code == "field.output_only"));
             assert!(!sent.contains_key("record_version"));
         };
-        check(json!({"record_version": 4, "config": {"kill_switch": false}}), &[]);
+        check(
+            json!({"record_version": 4, "config": {"kill_switch": false}}),
+            &[],
+        );
         check(json!({"record_version": 4.0, "name": "n"}), &[]);
         check(
             json!({"id": "x", "record_version": 3, "config": {"kill_switch": true}}),

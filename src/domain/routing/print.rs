@@ -109,7 +109,10 @@ pub fn recipient(recipient: &Recipient, set: &Map<String, Value>, live: &Live, v
     }
     let ids: Vec<String> = recipient.members_of.iter().map(ToString::to_string).collect();
     shown.insert("id".to_owned(), Value::from(recipient.id.to_string()));
-    shown.insert("pool_id".to_owned(), ids.first().cloned().map_or(Value::Null, Value::from));
+    shown.insert(
+        "pool_id".to_owned(),
+        ids.first().cloned().map_or(Value::Null, Value::from),
+    );
     shown.insert("pool_ids".to_owned(), Value::from(ids));
     shown.insert("state".to_owned(), Value::from(live.state.word()));
     stamp(

@@ -25,7 +25,11 @@ pub(super) struct Attributes {
 pub(super) fn read(at: &str, map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Attributes {
     let mut found = Attributes::default();
     if map.len() > limits::ATTRIBUTES_MAX {
-        let detail = format!("has {} keys, and {} are allowed", map.len(), limits::ATTRIBUTES_MAX);
+        let detail = format!(
+            "has {} keys, and {} are allowed",
+            map.len(),
+            limits::ATTRIBUTES_MAX
+        );
         faults.push(Fault::new(at, "value.too_large", detail));
     }
     for (key, value) in map.iter().filter(|(_, value)| !value.is_null()) {
@@ -40,7 +44,10 @@ pub(super) fn read(at: &str, map: &Map<String, Value>, faults: &mut Vec<Fault>) 
     }
     let bytes = Value::Object(found.wrapped.clone()).to_string().len();
     if bytes > limits::ATTRIBUTES_BYTES_MAX {
-        let detail = format!("has {bytes} bytes as JSON, and {} are allowed", limits::ATTRIBUTES_BYTES_MAX);
+        let detail = format!(
+            "has {bytes} bytes as JSON, and {} are allowed",
+            limits::ATTRIBUTES_BYTES_MAX
+        );
         faults.push(Fault::new(at, "value.too_large", detail));
     }
     found
@@ -55,9 +62,9 @@ fn one(value: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
         let detail = format!("is nested deeper than {} levels", limits::ATTRIBUTE_DEPTH_MAX);
         return Err(("value.too_large", detail));
     }
-    let wrapper = value.as_object().ok_or_else(|| {
-        kind("must be wrapped in its kind, like {\"string_value\": \"es\"}".to_owned())
-    })?;
+    let wrapper = value
+        .as_object()
+        .ok_or_else(|| kind("must be wrapped in its kind, like {\"string_value\": \"es\"}".to_owned()))?;
     if let Some(other) = wrapper.keys().find(|key| !KINDS.contains(&key.as_str())) {
         let detail = format!("`{other}` is no kind of value; there are {}", KINDS.join(", "));
         return Err(kind(detail));
@@ -69,7 +76,10 @@ fn one(value: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
     };
     let plain = match name.as_str() {
         "string_value" => inner.as_str().map(Value::from),
-        "number_value" => inner.as_f64().filter(|number| number.is_finite()).map(Value::from),
+        "number_value" => inner
+            .as_f64()
+            .filter(|number| number.is_finite())
+            .map(Value::from),
         "bool_value" => inner.as_bool().map(Value::from),
         "list_value" => return list(inner, depth),
         _ => return object(inner, depth),
@@ -79,7 +89,13 @@ fn one(value: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
 }
 
 fn list(inner: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
-    let bare = || inner.as_object().filter(|map| map.len() == 1)?.get("values")?.as_array();
+    let bare = || {
+        inner
+            .as_object()
+            .filter(|map| map.len() == 1)?
+            .get("values")?
+            .as_array()
+    };
     let empty = inner.as_object().filter(|map| map.is_empty()).map(|_| Vec::new());
     let items = match (inner.as_array(), bare(), &empty) {
         (Some(items), _, _) | (None, Some(items), _) | (None, None, Some(items)) => items,
@@ -89,7 +105,11 @@ fn list(inner: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
         }
     };
     if items.len() > limits::ATTRIBUTES_MAX {
-        let detail = format!("a list has {} values, and {} are allowed", items.len(), limits::ATTRIBUTES_MAX);
+        let detail = format!(
+            "a list has {} values, and {} are allowed",
+            items.len(),
+            limits::ATTRIBUTES_MAX
+        );
         return Err(("value.too_large", detail));
     }
     let (mut wrapped, mut plain) = (Vec::with_capacity(items.len()), Vec::with_capacity(items.len()));
@@ -107,13 +127,23 @@ fn object(inner: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
         ("value.kind", detail.to_owned())
     })?;
     // A bare map may have a value of the name `fields`; then what is in it is a wrapper.
-    let fields = map.get("fields").filter(|_| map.len() == 1).and_then(Value::as_object);
+    let fields = map
+        .get("fields")
+        .filter(|_| map.len() == 1)
+        .and_then(Value::as_object);
     let is_value = |fields: &Map<String, Value>| {
-        fields.len() == 1 && fields.iter().all(|(key, value)| KINDS.contains(&key.as_str()) && !value.is_object())
+        fields.len() == 1
+            && fields
+                .iter()
+                .all(|(key, value)| KINDS.contains(&key.as_str()) && !value.is_object())
     };
     let fields = fields.filter(|fields| !is_value(fields)).unwrap_or(map);
     if fields.len() > limits::ATTRIBUTES_MAX {
-        let detail = format!("an object has {} fields, and {} are allowed", fields.len(), limits::ATTRIBUTES_MAX);
+        let detail = format!(
+            "an object has {} fields, and {} are allowed",
+            fields.len(),
+            limits::ATTRIBUTES_MAX
+        );
         return Err(("value.too_large", detail));
     }
     let (mut wrapped, mut plain) = (Map::new(), Map::new());

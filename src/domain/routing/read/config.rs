@@ -126,10 +126,15 @@ fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
         fields.fault(second, "config.exclusive", detail);
     }
     config.default_strategy = fields.text("default_strategy", limits::ROUTING_NAME_CHARS_MAX);
-    if let Some(text) = config.default_strategy.clone().filter(|text| !catalogue::is_strategy(text)) {
+    if let Some(text) = config
+        .default_strategy
+        .clone()
+        .filter(|text| !catalogue::is_strategy(text))
+    {
         fields.fault("default_strategy", "strategy.unknown", unknown_strategy(&text));
     }
-    config.default_strategy_pipeline = fields.text("default_strategy_pipeline", limits::ROUTING_NAME_CHARS_MAX);
+    config.default_strategy_pipeline =
+        fields.text("default_strategy_pipeline", limits::ROUTING_NAME_CHARS_MAX);
     if let Some(name) = config.default_strategy_pipeline.clone()
         && !config.strategy_pipelines.contains_key(&name)
     {
@@ -142,7 +147,11 @@ fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
                 fields.set("default_recipe", pinned.as_str());
                 config.default_recipe = Some(pinned);
             }
-            None => fields.fault("default_recipe", "recipe.unknown", format!("there is no recipe `{text}`")),
+            None => fields.fault(
+                "default_recipe",
+                "recipe.unknown",
+                format!("there is no recipe `{text}`"),
+            ),
         }
     }
 }
@@ -151,7 +160,11 @@ fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
 fn pipelines(fields: &mut Fields<'_>) -> BTreeMap<String, Value> {
     let map = fields.map("strategy_pipelines").unwrap_or_default();
     if map.len() > limits::PIPELINES_MAX {
-        let detail = format!("has {} entries, and {} are allowed", map.len(), limits::PIPELINES_MAX);
+        let detail = format!(
+            "has {} entries, and {} are allowed",
+            map.len(),
+            limits::PIPELINES_MAX
+        );
         fields.fault("strategy_pipelines", "field.range", detail);
     }
     let at = fields.pointer("strategy_pipelines");
@@ -172,7 +185,11 @@ fn options(fields: &mut Fields<'_>) -> BTreeMap<String, Map<String, Value>> {
         let pointer = format!("{at}/{}", escaped(&strategy));
         match value {
             _ if !catalogue::is_strategy(&strategy) => {
-                fields.push(Fault::new(pointer, "strategy.unknown", unknown_strategy(&strategy)));
+                fields.push(Fault::new(
+                    pointer,
+                    "strategy.unknown",
+                    unknown_strategy(&strategy),
+                ));
             }
             Value::Object(options) => {
                 found.insert(strategy, options);
@@ -236,7 +253,8 @@ fn read_capacity(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig, warn
     let percent = fields.number("over_capacity_budget", 0.0, 1_000.0).unwrap_or(0.0);
     config.over_capacity_budget_micro = micro(percent);
     if config.allow_over_capacity && config.over_capacity_budget_micro == 0 {
-        let detail = "without over_capacity_budget a recipient may go one above each of its limits, and no further";
+        let detail =
+            "without over_capacity_budget a recipient may go one above each of its limits, and no further";
         let pointer = fields.pointer("allow_over_capacity");
         warnings.push(Fault::new(pointer, "config.over_capacity_without_budget", detail));
     }
@@ -269,8 +287,12 @@ fn read_claims(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig, target
     let Some(mut budget) = fields.part("claim_budget", &["limit", "per", "max_open"]) else {
         return;
     };
-    let limit = required(&mut budget, "limit", |budget, key| budget.whole32(key, 1, u32::MAX));
-    let per = required(&mut budget, "per", |budget, key| budget.duration(key, 1_000, LONGEST_US));
+    let limit = required(&mut budget, "limit", |budget, key| {
+        budget.whole32(key, 1, u32::MAX)
+    });
+    let per = required(&mut budget, "per", |budget, key| {
+        budget.duration(key, 1_000, LONGEST_US)
+    });
     let max_open = budget.whole32("max_open", 0, u32::MAX).unwrap_or(0);
     config.claim_budget = limit.zip(per).map(|(limit, per_us)| ClaimBudget {
         limit,
@@ -323,7 +345,9 @@ pub(super) fn at_place(pointer: String, text: &str, fault: &crate::expr::Fault) 
 fn sharding(fields: &mut Fields<'_>, targets: &mut Vec<Target>) -> Option<Sharding> {
     let mut part = fields.part("sharding", &["enabled", "by", "key", "pool_ids"])?;
     let enabled = part.flag("enabled").unwrap_or(true);
-    let by = part.word("by", ShardBy::of, ShardBy::WORDS).unwrap_or(ShardBy::Recipient);
+    let by = part
+        .word("by", ShardBy::of, ShardBy::WORDS)
+        .unwrap_or(ShardBy::Recipient);
     let key = expression(&mut part, "key");
     if key.is_none() && !part.has("key") {
         part.fault("key", "field.required", "says by what of the work it is spread");
@@ -337,7 +361,10 @@ fn sharding(fields: &mut Fields<'_>, targets: &mut Vec<Target>) -> Option<Shardi
     let mut shards = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let pointer = format!("{at}/{index}");
-        match item.as_str().and_then(|text| text.parse::<RecipientPoolId>().ok()) {
+        match item
+            .as_str()
+            .and_then(|text| text.parse::<RecipientPoolId>().ok())
+        {
             None => part.push(Fault::new(pointer, "pool.not_found", "is no id of a pool")),
             Some(id) if shards.contains(&id) => {
                 part.push(Fault::new(pointer, "field.value", "stands in the list before"));
@@ -368,7 +395,9 @@ fn flow_control(fields: &mut Fields<'_>) -> Option<FlowControl> {
     let mut part = fields.part("flow_control", &["rate", "concurrency", "on_limit"])?;
     let rate = part.part("rate", &["count", "per"]).and_then(|mut rate| {
         let count = required(&mut rate, "count", |rate, key| rate.whole32(key, 1, u32::MAX));
-        let per = required(&mut rate, "per", |rate, key| rate.duration(key, 1_000, LONGEST_US));
+        let per = required(&mut rate, "per", |rate, key| {
+            rate.duration(key, 1_000, LONGEST_US)
+        });
         count.zip(per)
     });
     let concurrency = part.whole32("concurrency", 0, u32::MAX).unwrap_or(0);

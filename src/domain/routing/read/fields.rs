@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 use crate::domain::routing::duration;
 use crate::domain::routing::fault::Fault;
 use crate::words::limits;
-use crate::words::time::Micros;
 
 /// One object that is read, and where it stands.
 pub(super) struct Fields<'a> {
@@ -42,7 +41,12 @@ impl<'a> Fields<'a> {
     }
 
     fn refuse_unknown(&mut self, known: &[&str]) {
-        let unknown: Vec<String> = self.map.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+        let unknown: Vec<String> = self
+            .map
+            .keys()
+            .filter(|name| !known.contains(&name.as_str()))
+            .cloned()
+            .collect();
         for name in unknown {
             let meant = known
                 .iter()
@@ -180,16 +184,6 @@ impl<'a> Fields<'a> {
         Some(us)
     }
 
-    /// An instant in RFC 3339.
-    pub(super) fn instant(&mut self, key: &str) -> Option<Micros> {
-        let at = self.map.get(key)?.as_str().and_then(Micros::parse);
-        match at {
-            None => self.wrong_type(key, "an instant in RFC 3339, like 2026-01-31T08:00:00Z"),
-            Some(at) => self.set(key, at.to_string()),
-        }
-        at
-    }
-
     /// One of a closed list of words.
     pub(super) fn word<T>(&mut self, key: &str, of: fn(&str) -> Option<T>, words: &[&str]) -> Option<T> {
         let Some(text) = self.map.get(key)?.as_str().map(str::to_owned) else {
@@ -262,7 +256,11 @@ impl<'a> Fields<'a> {
         // `null` removes a key, and is none of a new object.
         let map: Map<String, Value> = map.into_iter().filter(|(_, value)| !value.is_null()).collect();
         if map.len() > limits::METADATA_KEYS_MAX {
-            let detail = format!("has {} keys, and {} are allowed", map.len(), limits::METADATA_KEYS_MAX);
+            let detail = format!(
+                "has {} keys, and {} are allowed",
+                map.len(),
+                limits::METADATA_KEYS_MAX
+            );
             self.fault("metadata", "field.range", detail);
         }
         let at = self.pointer("metadata");
@@ -270,7 +268,10 @@ impl<'a> Fields<'a> {
             let pointer = format!("{at}/{}", escaped(key));
             let chars = value.as_str().map(|text| text.chars().count());
             let fault = if key.chars().count() > limits::METADATA_KEY_CHARS_MAX {
-                let detail = format!("its key has more than {} characters", limits::METADATA_KEY_CHARS_MAX);
+                let detail = format!(
+                    "its key has more than {} characters",
+                    limits::METADATA_KEY_CHARS_MAX
+                );
                 Some(Fault::new(pointer, "field.too_long", detail))
             } else if chars.is_none() {
                 Some(Fault::new(pointer, "field.type", "must be a text"))

@@ -23,7 +23,9 @@ pub(super) fn read(mut fields: Fields<'_>) -> Hours {
     }
     let mut seen = BTreeSet::new();
     let mut exceptions = Vec::new();
-    let days = fields.list("exceptions", limits::EXCEPTIONS_MAX).unwrap_or_default();
+    let days = fields
+        .list("exceptions", limits::EXCEPTIONS_MAX)
+        .unwrap_or_default();
     for (index, item) in days.iter().enumerate() {
         exceptions.extend(exception(&mut fields, index, item, &mut seen));
     }
@@ -54,19 +56,33 @@ fn below(fields: &mut Fields<'_>, place: &str, code: &'static str, detail: impl 
 
 fn window(fields: &mut Fields<'_>, place: &str, item: &Value) -> Option<Window> {
     let Some(map) = item.as_object() else {
-        below(fields, place, "field.type", "must be an object with days, start and end");
+        below(
+            fields,
+            place,
+            "field.type",
+            "must be an object with days, start and end",
+        );
         return None;
     };
     refuse_unknown(fields, place, map, &["days", "start", "end"]);
     let days = days_of(fields, place, map.get("days"));
     let (start, end) = times(fields, place, map)?;
-    Some(Window { days: days?, start, end })
+    Some(Window {
+        days: days?,
+        start,
+        end,
+    })
 }
 
 fn refuse_unknown(fields: &mut Fields<'_>, place: &str, map: &Map<String, Value>, known: &[&str]) {
     for name in map.keys().filter(|name| !known.contains(&name.as_str())) {
         let detail = format!("unknown field; there are {}", known.join(", "));
-        below(fields, &format!("{place}/{}", super::fields::escaped(name)), "field.unknown", detail);
+        below(
+            fields,
+            &format!("{place}/{}", super::fields::escaped(name)),
+            "field.unknown",
+            detail,
+        );
     }
 }
 
@@ -76,7 +92,12 @@ fn days_of(fields: &mut Fields<'_>, place: &str, days: Option<&Value>) -> Option
         return Some(0b111_1111);
     };
     let Some(days) = days.as_array().filter(|days| !days.is_empty()) else {
-        below(fields, &format!("{place}/days"), "schedule.days", "must be a list of days, mon to sun");
+        below(
+            fields,
+            &format!("{place}/days"),
+            "schedule.days",
+            "must be a list of days, mon to sun",
+        );
         return None;
     };
     let mut bits = 0_u8;
@@ -138,17 +159,32 @@ fn exception(
     refuse_unknown(fields, &place, map, &["date", "closed", "windows"]);
     let date = map.get("date").and_then(Value::as_str).and_then(date);
     let Some(date) = date else {
-        below(fields, &format!("{place}/date"), "schedule.date", "must be a date like 2026-12-25");
+        below(
+            fields,
+            &format!("{place}/date"),
+            "schedule.date",
+            "must be a date like 2026-12-25",
+        );
         return None;
     };
     if !seen.insert(date) {
-        below(fields, &format!("{place}/date"), "schedule.date_twice", "this day stands in the list before");
+        below(
+            fields,
+            &format!("{place}/date"),
+            "schedule.date_twice",
+            "this day stands in the list before",
+        );
         return None;
     }
     let closed = map.get("closed").filter(|closed| !closed.is_null());
     let is_closed = closed.is_some_and(|closed| *closed == Value::Bool(true));
     if closed.is_some_and(|closed| !closed.is_boolean()) {
-        below(fields, &format!("{place}/closed"), "field.type", "must be true or false");
+        below(
+            fields,
+            &format!("{place}/closed"),
+            "field.type",
+            "must be true or false",
+        );
     }
     let listed = map.get("windows").filter(|windows| !windows.is_null());
     let Some(listed) = listed else {
@@ -156,21 +192,37 @@ fn exception(
             let detail = "needs `closed: true` or windows";
             below(fields, &place, "schedule.exception", detail);
         }
-        return Some(Exception { date, windows: Vec::new() });
+        return Some(Exception {
+            date,
+            windows: Vec::new(),
+        });
     };
-    let Some(listed) = listed.as_array().filter(|listed| listed.len() <= limits::WINDOWS_MAX) else {
+    let Some(listed) = listed
+        .as_array()
+        .filter(|listed| listed.len() <= limits::WINDOWS_MAX)
+    else {
         let detail = format!("must be a list of at most {} windows", limits::WINDOWS_MAX);
         below(fields, &format!("{place}/windows"), "field.type", detail);
         return None;
     };
     if is_closed && !listed.is_empty() {
-        below(fields, &place, "schedule.exception", "is closed and has windows: it can be one of both");
+        below(
+            fields,
+            &place,
+            "schedule.exception",
+            "is closed and has windows: it can be one of both",
+        );
     }
     let mut windows = Vec::new();
     for (number, item) in listed.iter().enumerate() {
         let inside = format!("{place}/windows/{number}");
         match item.as_object() {
-            None => below(fields, &inside, "field.type", "must be an object with start and end"),
+            None => below(
+                fields,
+                &inside,
+                "field.type",
+                "must be an object with start and end",
+            ),
             Some(map) => {
                 refuse_unknown(fields, &inside, map, &["start", "end"]);
                 windows.extend(times(fields, &inside, map));

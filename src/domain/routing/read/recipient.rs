@@ -68,7 +68,10 @@ pub fn recipient(
     let timezone = hours::zone(&mut fields, "timezone");
     let location = location_of(&mut fields);
     let external_id = fields.text("external_id", limits::ROUTING_NAME_CHARS_MAX);
-    if external_id.as_deref().is_some_and(|id| id.is_empty() || id.chars().any(char::is_control)) {
+    if external_id
+        .as_deref()
+        .is_some_and(|id| id.is_empty() || id.chars().any(char::is_control))
+    {
         let detail = "must have 1 to 200 characters, none of them a control character; null for none";
         fields.fault("external_id", "field.value", detail);
     }
@@ -112,7 +115,12 @@ fn attributes_of(fields: &mut Fields<'_>) -> Map<String, Value> {
 fn tags_of(fields: &mut Fields<'_>) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     let at = fields.pointer("tags");
-    for (index, item) in fields.list("tags", limits::TAGS_MAX).unwrap_or_default().iter().enumerate() {
+    for (index, item) in fields
+        .list("tags", limits::TAGS_MAX)
+        .unwrap_or_default()
+        .iter()
+        .enumerate()
+    {
         let pointer = format!("{at}/{index}");
         let fault = match item.as_str() {
             None => ("field.type", "must be a text".to_owned()),
@@ -179,7 +187,10 @@ impl Memberships {
         if let Some(items) = fields.list("pool_ids", limits::MEMBERSHIPS_MAX) {
             let ids = all.get_or_insert_with(Vec::new);
             for (index, item) in items.iter().enumerate() {
-                match item.as_str().and_then(|text| text.parse::<RecipientPoolId>().ok()) {
+                match item
+                    .as_str()
+                    .and_then(|text| text.parse::<RecipientPoolId>().ok())
+                {
                     None => {
                         let pointer = format!("{at}/{index}");
                         fields.push(Fault::new(pointer, "pool.not_found", "is no id of a pool"));

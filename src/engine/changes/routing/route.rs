@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::shelf::Shelf;
-use super::world::{StoreWorld, Tenancy};
+use super::world::{StoreWorld, Tenancy, live_of};
 use super::write::{self, Written};
 use crate::domain::routing::assignment::Lineage;
 use crate::domain::routing::decision::Outcome;
@@ -13,7 +13,7 @@ use crate::domain::routing::pass::{self, Cause, Ends, Passed, Refusal, Request, 
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::domain::routing::work::Work;
 use crate::store::tables::STRATEGY_STATES;
-use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live, routing_objects};
+use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live};
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
 use crate::words::time::Micros;
 
@@ -237,7 +237,7 @@ fn winners_hold(
         if !all && !winners.iter().any(|winner| winner.recipient == recipient) {
             continue;
         }
-        if routing_objects::live(tx, tenant, recipient)? != candidate.live {
+        if live_of(tx, tenant, &candidate.recipient)? != candidate.live {
             return Ok(false);
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::shelf::{OfTenant, Shelf};
 use crate::domain::routing::candidate::{Candidate, Learned};
 use crate::domain::routing::live::Live;
-use crate::domain::routing::objects::{PipelineMode, Recipient, Trait};
+use crate::domain::routing::objects::{PipelineMode, Recipient, RecipientState, Trait};
 use crate::domain::routing::pass::{Ends, Flow, Passed, World};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
 use crate::domain::routing::state::{Holder, StageState};
@@ -135,7 +135,7 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
         let over = self.overlay.borrow().live.get(&recipient.id).cloned();
         let live = match over {
             Some(live) => live,
-            None => self.read(|rows| routing_objects::live(rows, tenant, recipient.id))?,
+            None => live_of(&mut **self.rows.borrow_mut(), tenant, recipient)?,
         };
         let learned: Option<Learned> = self.read(|rows| rows.get(&LEARNED, &(tenant, id, recipient.id)))?;
         Ok(Candidate {
@@ -225,6 +225,12 @@ impl<R: Rows> World for StoreWorld<'_, R> {
     }
 }
 
+/// What a recipient does now; of one that never had anything, when it was created counts.
+pub fn live_of(rows: &mut impl Rows, tenant: TenantId, recipient: &Recipient) -> Result<Live, StoreError> {
+    let live = routing_live::live(rows, tenant, recipient.id)?;
+    Ok(live.unwrap_or_else(|| Live::new(RecipientState::Available, recipient.created_at)))
+}
+
 /// What flowed through a recipient pool: counted over its newest assignments, as many as are counted at most.
 fn flow_of(
     rows: &mut impl Rows,
@@ -237,15 +243,21 @@ fn flow_of(
         ..Flow::default()
     };
     let lookup = (Lookup::RecipientPool, id.0);
-    for assignment in routing_live::newest_by(rows, tenant, lookup, limits::FLOW_COUNTED_MAX)? {
-        let Some(assignment) = routing_live::assignment(rows, tenant, assignment)? else {
-            continue;
-        };
-        if assignment.created_at <= since {
-            break;
+    let mut behind = None;
+    while flow.recent < limits::FLOW_COUNTED_MAX as u64 {
+        let page = routing_live::page_back(rows, tenant, lookup, behind, limits::PAGE_DEFAULT)?;
+        let Some(last) = page.last().copied() else { break };
+        behind = Some(last);
+        for assignment in page {
+            let Some(assignment) = routing_live::assignment(rows, tenant, assignment)? else {
+                continue;
+            };
+            if assignment.created_at <= since {
+                return Ok(flow);
+            }
+            flow.recent += 1;
+            flow.oldest = Some(assignment.created_at);
         }
-        flow.recent += 1;
-        flow.oldest = Some(assignment.created_at);
     }
     Ok(flow)
 }
