@@ -212,10 +212,7 @@ impl Router {
     /// Fires what is due and goes through what is stirred, once.
     async fn turn(&self) -> Result<Turn, RouterError> {
         let due = self.fire_due().await?;
-        let walks = self
-            .engine
-            .read(|tx| drain::walks(tx, WALKS_PER_TURN))
-            .await?;
+        let walks = self.engine.read(|tx| drain::walks(tx, WALKS_PER_TURN)).await?;
         let worked = !due.now.is_empty() || !walks.is_empty();
         for walk in walks {
             self.walk(walk).await?;
@@ -246,11 +243,7 @@ impl Router {
     async fn walk(&self, walk: Walk) -> Result<(), RouterError> {
         let tenancy = Arc::new(self.engine.tenancy(walk.tenant).await?);
         let now = Micros::from(self.engine.now().wall);
-        let (shelf, for_read, of_walk) = (
-            self.engine.routing.clone(),
-            Arc::clone(&tenancy),
-            walk.clone(),
-        );
+        let (shelf, for_read, of_walk) = (self.engine.routing.clone(), Arc::clone(&tenancy), walk.clone());
         let tried = self
             .engine
             .read(move |tx| drain::look(tx, &shelf, &for_read, &of_walk, now))

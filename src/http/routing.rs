@@ -7,7 +7,8 @@ use axum::response::Response;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::app::{App, PRINCIPAL};
+use super::app::App;
+const PRINCIPAL: &str = "local";
 use super::error::Problem;
 use super::once::{self, Once};
 use super::param::{Kind, Param};

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::{Findings, compare, every};
 use super::error::StoreError;
 use super::keys::{DigestKey, Key};
-use super::routing_live::{self, index_of};
 use super::live_rows::{PoolCounts, TimerKind};
+use super::routing_live::{self, index_of};
 use super::table::Rows;
 use super::tables as all;
 use super::tx::ReadTx;
@@ -80,8 +80,7 @@ impl Expected {
 
     fn assignment(&mut self, tenant: TenantId, one: Assignment) {
         for (lookup, key) in index_of(&one) {
-            self.assignments
-                .insert((tenant, lookup, key, one.id).encode());
+            self.assignments.insert((tenant, lookup, key, one.id).encode());
         }
         self.timers(tenant, one.id.0, routing_live::timers_of(&one));
         if one.state.is_live() {
@@ -98,7 +97,9 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
         expected.assignment(tenant, one);
     })?;
     unreadable.extend(every(tx, &all::ROUTING_WAITING, |(tenant, id), item| {
-        expected.order.insert(waiting_work::order_key(tenant, &item).encode());
+        expected
+            .order
+            .insert(waiting_work::order_key(tenant, &item).encode());
         expected.timers(tenant, id.0, waiting_work::timers_of(&item));
         expected.counts(tenant, item.recipient_pool).waiting += 1;
     })?);
@@ -159,8 +160,13 @@ fn check_counts(
             ));
         }
     })?;
-    for ((_, id), real) in counts.into_iter().filter(|(_, real)| *real != PoolCounts::default()) {
-        findings.push(format!("recipient_pool_counts: pool {id} has no row, there are {real:?}"));
+    for ((_, id), real) in counts
+        .into_iter()
+        .filter(|(_, real)| *real != PoolCounts::default())
+    {
+        findings.push(format!(
+            "recipient_pool_counts: pool {id} has no row, there are {real:?}"
+        ));
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 
 use super::error::StoreError;
 use super::keys::DigestKey;
+use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
 use super::offers;
 use super::routing_live::{self, Lookup};
-use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
 use super::rows::Present;
 use super::table::Rows;
 use super::tables::{DECISION_INDEX, DECISIONS, OFFERS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
@@ -46,7 +46,11 @@ pub fn index_of(row: &DecisionRow) -> Vec<(u8, DigestKey)> {
             .iter()
             .map(|id| (Filter::Recipient as u8, DigestKey(id.0))),
     );
-    places.extend(row.reasons.iter().map(|code| (Filter::Reason as u8, of_word(code))));
+    places.extend(
+        row.reasons
+            .iter()
+            .map(|code| (Filter::Reason as u8, of_word(code))),
+    );
     places
 }
 
@@ -108,7 +112,12 @@ pub fn snapshot(
 
 /// Removes a decision with its assignments, its offer, its snapshot and its work, where nothing else needs them. False if
 /// something of it is still under way: then it stays.
-pub fn forget(tx: &mut Tx<'_>, tenant: TenantId, id: DecisionId, row: &DecisionRow) -> Result<bool, StoreError> {
+pub fn forget(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    id: DecisionId,
+    row: &DecisionRow,
+) -> Result<bool, StoreError> {
     let of_decision = routing_live::by(tx, tenant, (Lookup::Decision, id.0), usize::MAX)?;
     let mut assignments = Vec::new();
     for assignment in of_decision {

@@ -1,8 +1,8 @@
 //! The only writer of offers and of the ledger of claims: each write brings places, timers and counts along.
 
 use super::error::StoreError;
-use super::routing_live::{count, move_timers};
 use super::live_rows::TimerKind;
+use super::routing_live::{count, move_timers};
 use super::rows::Present;
 use super::table::Rows;
 use super::tables::{CLAIMS, OFFER_ORDER, OFFERS, OFFERS_OF_POOL};

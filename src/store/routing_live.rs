@@ -38,7 +38,10 @@ pub enum Lookup {
 pub fn index_of(assignment: &Assignment) -> Vec<(u8, DigestKey)> {
     let mut places = vec![
         (Lookup::Recipient as u8, DigestKey(assignment.recipient.0)),
-        (Lookup::RecipientPool as u8, DigestKey(assignment.recipient_pool.0)),
+        (
+            Lookup::RecipientPool as u8,
+            DigestKey(assignment.recipient_pool.0),
+        ),
         (Lookup::Decision as u8, DigestKey(assignment.decision.0)),
     ];
     if assignment.state.is_live() {
@@ -180,14 +183,18 @@ pub fn page_back(
 
 /// A new assignment: numbered, charged, counted. The instant of its creation never lies before the daily window that it counts
 /// in, whatever the clock does.
-pub fn assign(tx: &mut Tx<'_>, tenant: TenantId, mut assignment: Assignment) -> Result<Assignment, StoreError> {
+pub fn assign(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    mut assignment: Assignment,
+) -> Result<Assignment, StoreError> {
     let now = assignment.created_at;
-    let before = live(tx, tenant, assignment.recipient)?
-        .unwrap_or_else(|| Live::new(RecipientState::Available, now));
+    let before =
+        live(tx, tenant, assignment.recipient)?.unwrap_or_else(|| Live::new(RecipientState::Available, now));
     let after = before.charged(now, assignment.units);
-    let window_start = after
-        .daily_reset_at
-        .map_or(now, |reset| Micros(reset.0 - crate::domain::routing::charge::DAY_US.cast_signed()));
+    let window_start = after.daily_reset_at.map_or(now, |reset| {
+        Micros(reset.0 - crate::domain::routing::charge::DAY_US.cast_signed())
+    });
     assignment.created_at = now.max(window_start);
     assignment.seq = tx.next_number(COUNTER)?;
     put_live(tx, tenant, assignment.recipient, &after)?;
@@ -226,7 +233,11 @@ fn write(
     if was_live != after.state.is_live() {
         count(tx, tenant, after.recipient_pool, |counts| {
             let open = &mut counts.open;
-            *open = if was_live { open.saturating_sub(1) } else { *open + 1 };
+            *open = if was_live {
+                open.saturating_sub(1)
+            } else {
+                *open + 1
+            };
         })?;
     }
     Ok(())

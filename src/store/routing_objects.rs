@@ -249,8 +249,24 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
 }
 
 /// TMP
-pub fn rules_of_tenant(_rows: &mut impl Rows, _tenant: TenantId) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> { Ok(Vec::new()) }
+pub fn rules_of_tenant(
+    _rows: &mut impl Rows,
+    _tenant: TenantId,
+) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
+    Ok(Vec::new())
+}
 /// TMP
-pub fn rules_of(_rows: &mut impl Rows, _tenant: TenantId, _id: RecipientPoolId) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> { Ok(Vec::new()) }
+pub fn rules_of(
+    _rows: &mut impl Rows,
+    _tenant: TenantId,
+    _id: RecipientPoolId,
+) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
+    Ok(Vec::new())
+}
 /// TMP
-pub fn traits(_rows: &mut impl Rows, _tenant: TenantId) -> Result<Vec<crate::domain::routing::objects::Trait>, StoreError> { Ok(Vec::new()) }
+pub fn traits(
+    _rows: &mut impl Rows,
+    _tenant: TenantId,
+) -> Result<Vec<crate::domain::routing::objects::Trait>, StoreError> {
+    Ok(Vec::new())
+}

@@ -6,6 +6,9 @@ use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
 use super::keys::{DigestKey, HighFirst};
+use super::live_rows::{
+    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerRow, WorkRow,
+};
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
@@ -13,23 +16,23 @@ use super::rows::{
     PublishedJob, PublishedSlotPool, ReadyStep, Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
     WorkflowDraft, WorkflowRecord, WorkflowVersion,
 };
-use super::live_rows::{
-    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerRow, WorkRow,
-};
 use super::table::Table;
+use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::candidate::Learned;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::offer::Offer;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::Waiting;
-use crate::domain::report::{Effect, ReportWishes};
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId, WaitingId, WorkId};
+use crate::words::ids::{
+    AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId,
+    TenantId, WaitingId, WorkId,
+};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};
 

@@ -1,8 +1,8 @@
 //! The only writer of work that waits: each write brings its place in the queue, its timers and the counts along.
 
 use super::error::StoreError;
-use super::routing_live::{count, move_timers};
 use super::live_rows::TimerKind;
+use super::routing_live::{count, move_timers};
 use super::rows::Present;
 use super::table::Rows;
 use super::tables::{ROUTING_WAITING, WAITING_ORDER};
@@ -50,13 +50,28 @@ pub fn item(rows: &mut impl Rows, tenant: TenantId, id: WaitingId) -> Result<Opt
 pub fn enqueue(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), StoreError> {
     tx.put(&ROUTING_WAITING, &(tenant, item.id), item)?;
     tx.put(&WAITING_ORDER, &order_key(tenant, item), &Present {})?;
-    move_timers(tx, tenant, (item.id.0, item.recipient_pool), &[], &timers_of(item))?;
+    move_timers(
+        tx,
+        tenant,
+        (item.id.0, item.recipient_pool),
+        &[],
+        &timers_of(item),
+    )?;
     count(tx, tenant, item.recipient_pool, |counts| counts.waiting += 1)
 }
 
 /// The same item, with the same place, after another look at it.
-pub fn replace(tx: &mut Tx<'_>, tenant: TenantId, before: &Waiting, after: &Waiting) -> Result<(), StoreError> {
-    debug_assert_eq!(order_key(tenant, before), order_key(tenant, after), "an item keeps its place");
+pub fn replace(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    before: &Waiting,
+    after: &Waiting,
+) -> Result<(), StoreError> {
+    debug_assert_eq!(
+        order_key(tenant, before),
+        order_key(tenant, after),
+        "an item keeps its place"
+    );
     tx.put(&ROUTING_WAITING, &(tenant, after.id), after)?;
     let whose = (after.id.0, after.recipient_pool);
     move_timers(tx, tenant, whose, &timers_of(before), &timers_of(after))
@@ -66,7 +81,13 @@ pub fn replace(tx: &mut Tx<'_>, tenant: TenantId, before: &Waiting, after: &Wait
 pub fn leave(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), StoreError> {
     tx.remove(&ROUTING_WAITING, &(tenant, item.id))?;
     tx.remove(&WAITING_ORDER, &order_key(tenant, item))?;
-    move_timers(tx, tenant, (item.id.0, item.recipient_pool), &timers_of(item), &[])?;
+    move_timers(
+        tx,
+        tenant,
+        (item.id.0, item.recipient_pool),
+        &timers_of(item),
+        &[],
+    )?;
     count(tx, tenant, item.recipient_pool, |counts| {
         counts.waiting = counts.waiting.saturating_sub(1);
     })

@@ -482,3 +482,5 @@ pub const DECISIONS_RETIRED_MAX: usize = 64;
 pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;
 /// A long wait for a timer of routing is looked at again after this time: the wall clock may have been set.
 pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;
+/// Bytes of the result of a completed assignment.
+pub const ASSIGNMENT_RESULT_BYTES_MAX: usize = 64 << 10;

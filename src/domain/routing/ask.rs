@@ -52,7 +52,11 @@ pub fn read(body: &Map<String, Value>, now: Micros, fresh: WorkId) -> Result<Req
             empty(now, fresh)
         }
         None => {
-            reader.fault("/work", "field.required", "say what is to be routed: `work` is missing");
+            reader.fault(
+                "/work",
+                "field.required",
+                "say what is to be routed: `work` is missing",
+            );
             empty(now, fresh)
         }
     };
@@ -68,7 +72,11 @@ pub fn read(body: &Map<String, Value>, now: Micros, fresh: WorkId) -> Result<Req
         request.explain = Explain::of(&word);
         if request.explain.is_none() {
             let words = Explain::WORDS.join("`, `");
-            reader.fault("/explain", "field.enum", &format!("`explain` is one of `{words}`"));
+            reader.fault(
+                "/explain",
+                "field.enum",
+                &format!("`explain` is one of `{words}`"),
+            );
         }
     }
     if request.force && request.recipient.is_none() {
@@ -131,7 +139,11 @@ impl Reader {
             Value::Object(_) => "an object",
         };
         let name = pointer.rsplit('/').next().unwrap_or_default();
-        self.fault(pointer, "field.type", &format!("`{name}` must be {want}, not {kind}"));
+        self.fault(
+            pointer,
+            "field.type",
+            &format!("`{name}` must be {want}, not {kind}"),
+        );
     }
 
     fn known(&mut self, at: &str, object: &Map<String, Value>, fields: &[&str]) {
@@ -147,7 +159,13 @@ impl Reader {
         object.get(name).filter(|value| !value.is_null())
     }
 
-    fn text(&mut self, object: &Map<String, Value>, at: &str, name: &str, chars_max: usize) -> Option<String> {
+    fn text(
+        &mut self,
+        object: &Map<String, Value>,
+        at: &str,
+        name: &str,
+        chars_max: usize,
+    ) -> Option<String> {
         let value = Reader::value(object, name)?;
         let pointer = format!("{at}/{name}");
         match value {
@@ -323,7 +341,12 @@ impl Reader {
             timezone: self.timezone(object),
             deadline_at: self.instant(object, "deadline_at"),
             parent_decision_id: self.parsed(object, at, "parent_decision_id", "the id of a decision"),
-            consent: self.texts(object, (at, "consent"), (64, limits::ROUTING_WORD_CHARS_MAX), false),
+            consent: self.texts(
+                object,
+                (at, "consent"),
+                (64, limits::ROUTING_WORD_CHARS_MAX),
+                false,
+            ),
             created_at: now,
         }
     }
@@ -403,7 +426,12 @@ mod tests {
 
     fn read_json(body: &Value) -> Result<Request, Vec<(String, &'static str)>> {
         let read = read(body.as_object().unwrap(), Micros(7), WorkId([9; 16]));
-        read.map_err(|faults| faults.into_iter().map(|fault| (fault.pointer, fault.code)).collect())
+        read.map_err(|faults| {
+            faults
+                .into_iter()
+                .map(|fault| (fault.pointer, fault.code))
+                .collect()
+        })
     }
 
     #[test]
@@ -458,11 +486,16 @@ mod tests {
             ("/force", "field.range"),
         ] {
             assert!(
-                faults.iter().any(|(pointer, code)| (pointer.as_str(), *code) == expected),
+                faults
+                    .iter()
+                    .any(|(pointer, code)| (pointer.as_str(), *code) == expected),
                 "{expected:?} in {faults:?}"
             );
         }
-        assert_eq!(read_json(&json!({})).unwrap_err(), [("/work".to_owned(), "field.required")]);
+        assert_eq!(
+            read_json(&json!({})).unwrap_err(),
+            [("/work".to_owned(), "field.required")]
+        );
     }
 
     #[test]

@@ -254,7 +254,9 @@ impl Refusal {
             Refusal::AlreadyAccepted => {
                 "the assignment is accepted already; give it back with `:return`".to_owned()
             }
-            Refusal::NoWarranty => "the assignment is completed, and its pool has no return policy".to_owned(),
+            Refusal::NoWarranty => {
+                "the assignment is completed, and its pool has no return policy".to_owned()
+            }
         }
     }
 }
@@ -393,24 +395,43 @@ pub(crate) mod tests {
         assert_eq!(again.accepted_at, Some(Micros(5_000_000)));
         assert_eq!(again.responded_at, Some(Micros(5_000_000)));
         assert_eq!(again.deadline_at, Some(Micros(39_000_000)));
-        let expired = again.expire(Micros(39_000_000), EndKind::Deadline, "ductor", "").unwrap();
-        assert_eq!((expired.state, expired.deadline_at), (AssignmentState::Expired, None));
+        let expired = again
+            .expire(Micros(39_000_000), EndKind::Deadline, "ductor", "")
+            .unwrap();
+        assert_eq!(
+            (expired.state, expired.deadline_at),
+            (AssignmentState::Expired, None)
+        );
     }
 
     #[test]
     fn each_event_applies_where_it_may() {
         let open = assignment(1);
         let accepted = open.accept(Micros(2_000_000)).unwrap();
-        let done = accepted.complete(Micros(3_000_000), "me", Some(900_000), None).unwrap();
-        assert_eq!(accepted.reject(Micros(3), "me", ""), Err(Refusal::AlreadyAccepted));
-        assert_eq!(open.reject(Micros(3), "me", "no").unwrap().state, AssignmentState::Returned);
-        assert_eq!(accepted.give_back(Micros(3), "me", "").unwrap().state.word(), "returned");
+        let done = accepted
+            .complete(Micros(3_000_000), "me", Some(900_000), None)
+            .unwrap();
+        assert_eq!(
+            accepted.reject(Micros(3), "me", ""),
+            Err(Refusal::AlreadyAccepted)
+        );
+        assert_eq!(
+            open.reject(Micros(3), "me", "no").unwrap().state,
+            AssignmentState::Returned
+        );
+        assert_eq!(
+            accepted.give_back(Micros(3), "me", "").unwrap().state.word(),
+            "returned"
+        );
         assert_eq!(done.give_back(Micros(3), "me", ""), Err(Refusal::NoWarranty));
         let ended = Refusal::Ended(AssignmentState::Completed);
         assert_eq!(done.accept(Micros(4)), Err(ended));
         assert_eq!(done.complete(Micros(4), "me", None, None), Err(ended));
         assert_eq!(done.renew(Micros(4)), Err(ended));
-        assert_eq!(done.expire(Micros(4), EndKind::Deadline, "ductor", ""), Err(ended));
+        assert_eq!(
+            done.expire(Micros(4), EndKind::Deadline, "ductor", ""),
+            Err(ended)
+        );
         assert_eq!(ended.code(), "assignment.ended");
     }
 

@@ -93,7 +93,12 @@ impl Offer {
             OfferState::Open if now >= self.ends_at => return Err(NoClaim::Closed),
             OfferState::Open => {}
         }
-        if let Some(tried) = self.lineage.tried.iter().find(|tried| tried.recipient == recipient) {
+        if let Some(tried) = self
+            .lineage
+            .tried
+            .iter()
+            .find(|tried| tried.recipient == recipient)
+        {
             return Err(NoClaim::Tried(tried.decision));
         }
         if !self.to.is_empty() && !self.to.contains(&recipient) {
@@ -179,7 +184,10 @@ pub(crate) mod tests {
     fn who_neglected_it_is_not_asked_again() {
         let (me, you, now) = (RecipientId([1; 16]), RecipientId([2; 16]), Micros(2_000_000));
         let mut lineage = Lineage::default();
-        lineage.tried.push(Tried { recipient: me, decision: DecisionId([2; 16]) });
+        lineage.tried.push(Tried {
+            recipient: me,
+            decision: DecisionId([2; 16]),
+        });
         let again = offer().claimed(me, now, AssignmentId([1; 16])).neglected(lineage);
         assert_eq!(again.neglect_count, 1);
         assert_eq!(again.admits(me, now), Err(NoClaim::Tried(DecisionId([2; 16]))));
@@ -188,7 +196,13 @@ pub(crate) mod tests {
 
     #[test]
     fn an_offer_to_some_is_not_for_others() {
-        let some = Offer { to: vec![RecipientId([1; 16])], ..offer() };
-        assert_eq!(some.admits(RecipientId([2; 16]), Micros(2)), Err(NoClaim::NotOffered));
+        let some = Offer {
+            to: vec![RecipientId([1; 16])],
+            ..offer()
+        };
+        assert_eq!(
+            some.admits(RecipientId([2; 16]), Micros(2)),
+            Err(NoClaim::NotOffered)
+        );
     }
 }

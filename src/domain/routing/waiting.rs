@@ -143,13 +143,23 @@ pub(crate) mod tests {
                 break;
             }
         }
-        assert_eq!(first_won, Some(5_000), "five steps of priority, one for each 1,000");
+        assert_eq!(
+            first_won,
+            Some(5_000),
+            "five steps of priority, one for each 1,000"
+        );
     }
 
     #[test]
     fn what_only_recipients_lack_is_hopeless_for_all_work() {
-        let of = |codes: &[&str]| -> Vec<(String, u32)> { codes.iter().map(|code| ((*code).to_owned(), 1)).collect() };
-        assert!(is_hopeless(&of(&["state.offline", "capacity.concurrent", "schedule.closed"])));
+        let of = |codes: &[&str]| -> Vec<(String, u32)> {
+            codes.iter().map(|code| ((*code).to_owned(), 1)).collect()
+        };
+        assert!(is_hopeless(&of(&[
+            "state.offline",
+            "capacity.concurrent",
+            "schedule.closed"
+        ])));
         assert!(!is_hopeless(&of(&["state.offline", "trait.mismatch"])));
         assert!(!is_hopeless(&of(&["tried.before"])));
         assert!(is_hopeless(&[]));

@@ -54,13 +54,7 @@ pub enum Acted {
 }
 
 /// Somebody does something with an assignment.
-pub fn act(
-    tx: &mut Tx<'_>,
-    tenant: TenantId,
-    id: AssignmentId,
-    act: &Act,
-    by: &str,
-) -> Result<Acted, Abort> {
+pub fn act(tx: &mut Tx<'_>, tenant: TenantId, id: AssignmentId, act: &Act, by: &str) -> Result<Acted, Abort> {
     let now = Micros::from(tx.now().wall);
     let Some(before) = routing_live::assignment(tx, tenant, id)? else {
         return Ok(Acted::NotFound);
@@ -111,7 +105,12 @@ fn is_held_by_others(
     tenant: TenantId,
     assignment: &Assignment,
 ) -> Result<bool, StoreError> {
-    let of_decision = routing_live::by(rows, tenant, (Lookup::Decision, assignment.decision.0), usize::MAX)?;
+    let of_decision = routing_live::by(
+        rows,
+        tenant,
+        (Lookup::Decision, assignment.decision.0),
+        usize::MAX,
+    )?;
     for id in of_decision.into_iter().filter(|id| *id != assignment.id) {
         if routing_live::assignment(rows, tenant, id)?.is_some_and(|other| other.state.is_live()) {
             return Ok(true);

@@ -104,11 +104,12 @@ fn judge<R: Rows>(
     if let Err(no) = offer.admits(recipient, now) {
         return Ok(Err(Claimed::No(no)));
     }
-    let work: Option<Work> = decisions::work(rows, tenancy.tenant, offer.work)?.and_then(|text| text.read().ok());
+    let work: Option<Work> =
+        decisions::work(rows, tenancy.tenant, offer.work)?.and_then(|text| text.read().ok());
     let Some(work) = work else {
         return Ok(Err(Claimed::No(NoClaim::Closed)));
     };
-    let config = match eligible(rows, shelf, tenancy, offer, &work, recipient, now)? {
+    let config = match eligible(rows, shelf, tenancy, offer, &work, (recipient, now))? {
         Ok(config) => config,
         Err(no) => return Ok(Err(no)),
     };
@@ -129,8 +130,7 @@ fn eligible<R: Rows>(
     tenancy: &Tenancy,
     offer: &Offer,
     work: &Work,
-    recipient: RecipientId,
-    now: Micros,
+    (recipient, now): (RecipientId, Micros),
 ) -> Result<Result<RecipientPoolConfig, Claimed>, StoreError> {
     let world = StoreWorld::new(rows, shelf, tenancy)?;
     let tried = &offer.lineage.tried;
@@ -167,8 +167,7 @@ fn open_claims(
     let mut open = 0;
     for id in routing_live::by(rows, tenant, (Lookup::LiveOfRecipient, recipient.0), usize::MAX)? {
         let found = routing_live::assignment(rows, tenant, id)?;
-        let is_claim =
-            |one: &Assignment| one.claimed.is_some() && one.recipient_pool == offer.recipient_pool;
+        let is_claim = |one: &Assignment| one.claimed.is_some() && one.recipient_pool == offer.recipient_pool;
         open += u32::from(found.is_some_and(|one| is_claim(&one)));
     }
     Ok(open)
@@ -226,13 +225,21 @@ fn take(
     Ok(Claimed::Got(Box::new((assignment, work))))
 }
 
+/// Whose offers are listed, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking {
+    /// The queue.
+    pub queue: ClaimQueueId,
+    /// Only what this recipient may claim.
+    pub recipient: Option<RecipientId>,
+}
+
 /// Open offers of a queue that who asks may claim now, in the order of the queue, with their work.
 pub fn open_to<R: Rows>(
     rows: &mut R,
     shelf: &Shelf,
     tenancy: &Tenancy,
-    queue: ClaimQueueId,
-    recipient: Option<RecipientId>,
+    Asking { queue, recipient }: Asking,
     now: Micros,
     limit: usize,
 ) -> Result<Vec<(Offer, Work)>, StoreError> {
@@ -256,7 +263,7 @@ pub fn open_to<R: Rows>(
                 None => true,
                 Some(recipient) => {
                     offer.admits(recipient, now).is_ok()
-                        && eligible(rows, shelf, tenancy, &offer, &work, recipient, now)?.is_ok()
+                        && eligible(rows, shelf, tenancy, &offer, &work, (recipient, now))?.is_ok()
                 }
             };
             if may && found.len() < limit {

@@ -109,7 +109,9 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: Ended<'_>) -> Result<(), St
         name: found.name.clone(),
         record_version: found.record_version,
     });
-    let place = chosen.as_ref().map_or("a pool that is gone", |chosen| &chosen.name);
+    let place = chosen
+        .as_ref()
+        .map_or("a pool that is gone", |chosen| &chosen.name);
     let decision = Decision {
         id: DecisionId::fresh(),
         work: ended.work,

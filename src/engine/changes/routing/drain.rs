@@ -148,8 +148,7 @@ impl Lanes {
             let lane = usize::from(priority);
             if self.heads[lane].is_empty() && !self.is_over[lane] {
                 let behind = (priority, self.behind[lane]);
-                let mut page =
-                    waiting_work::lane(rows, walk.tenant, walk.recipient_pool, behind, LANE_PAGE)?;
+                let mut page = waiting_work::lane(rows, walk.tenant, walk.recipient_pool, behind, LANE_PAGE)?;
                 self.is_over[lane] = page.len() < LANE_PAGE;
                 self.behind[lane] = page.last().copied().or(self.behind[lane]);
                 page.reverse();

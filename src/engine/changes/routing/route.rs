@@ -15,6 +15,7 @@ use crate::domain::routing::work::Work;
 use crate::store::tables::STRATEGY_STATES;
 use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live};
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
+use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
 /// What is to be decided.
@@ -106,6 +107,8 @@ pub enum No {
 pub enum Routed {
     /// Decided, and written.
     Decided(Box<Written>),
+    /// The same work was decided before: that decision, as it was kept.
+    Existing(JsonText),
     /// Not decided.
     Not(No),
 }
@@ -155,6 +158,15 @@ pub fn commit(
         anew = judge(&world, wish, now)?;
         &anew
     };
+    let existing = match &judged.outcome {
+        Ok(passed) => passed.decision.existing,
+        Err(_) => None,
+    };
+    if let Some(existing) = existing
+        && let Some(row) = decisions::decision(tx, tenancy.tenant, existing)?
+    {
+        return Ok(Routed::Existing(row.text));
+    }
     match &judged.outcome {
         Ok(passed) => Ok(Routed::Decided(Box::new(write::decision(
             tx, tenancy, wish, passed,
@@ -209,9 +221,7 @@ fn holds(tx: &mut Tx<'_>, tenant: TenantId, judged: &Judged) -> Result<bool, Sto
         }
     }
     match &passed.ends {
-        Ends::Assigned(id) => {
-            Ok(winners_hold(tx, tenant, *id, passed)? && memory_holds(tx, tenant, passed)?)
-        }
+        Ends::Assigned(id) => Ok(winners_hold(tx, tenant, *id, passed)? && memory_holds(tx, tenant, passed)?),
         Ends::Waits(_) | Ends::Offered(_) | Ends::Over => {
             for (id, events) in &judged.events {
                 if routing_live::counts(tx, tenant, *id)?.events != *events {

@@ -67,11 +67,7 @@ impl OfTenant {
     }
 
     /// The rules of the tenant.
-    pub fn rules(
-        &self,
-        rows: &mut impl Rows,
-        tenant: TenantId,
-    ) -> Result<Arc<Vec<ReadyRule>>, StoreError> {
+    pub fn rules(&self, rows: &mut impl Rows, tenant: TenantId) -> Result<Arc<Vec<ReadyRule>>, StoreError> {
         if let Some(known) = self.kept(|kept| kept.rules.clone()) {
             return Ok(known);
         }

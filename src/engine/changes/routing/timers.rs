@@ -112,9 +112,7 @@ fn fire_one(tx: &mut Tx<'_>, timer: &Timer) -> Result<(), StoreError> {
                 None => Ok(()),
             }
         }
-        TimerKind::Forget => {
-            memory::put_seen(tx, tenant, (timer.recipient_pool, DigestKey(timer.of)), None)
-        }
+        TimerKind::Forget => memory::put_seen(tx, tenant, (timer.recipient_pool, DigestKey(timer.of)), None),
         TimerKind::ForgetHolder => {
             memory::put_holder(tx, tenant, (timer.recipient_pool, DigestKey(timer.of)), None)
         }
@@ -156,11 +154,7 @@ fn of_assignment(tx: &mut Tx<'_>, timer: &Timer, assignment: &Assignment) -> Res
             alerts::breached(tx, tenant, &breached, sla.as_ref())?;
             match sla.and_then(|sla| sla.escalation) {
                 Some(to) => {
-                    let lineage = escalated(
-                        &assignment.lineage.after(assignment),
-                        to,
-                        &assignment.trail,
-                    );
+                    let lineage = escalated(&assignment.lineage.after(assignment), to, &assignment.trail);
                     let why = (EndKind::Escalated, "no response in time");
                     assignments::expire(tx, tenant, assignment, why, Some(lineage))
                 }
@@ -303,7 +297,12 @@ fn of_offer(tx: &mut Tx<'_>, timer: &Timer, offer: &Offer) -> Result<(), StoreEr
         };
     }
     offers::put(tx, tenant, Some(offer), &offer.closed(now, "its time has passed"))?;
-    tx.tell("routing.offer", offer.id, offer.record_version + 1, Some("closed"));
+    tx.tell(
+        "routing.offer",
+        offer.id,
+        offer.record_version + 1,
+        Some("closed"),
+    );
     closing::offer_over(tx, tenant, offer)
 }
 

@@ -43,7 +43,12 @@ pub(super) fn again(
 }
 
 /// The same for what has waited, or was offered, elsewhere.
-pub(super) fn anew(tx: &mut Tx<'_>, tenant: TenantId, mut item: Waiting, why: &str) -> Result<(), StoreError> {
+pub(super) fn anew(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    mut item: Waiting,
+    why: &str,
+) -> Result<(), StoreError> {
     let now = Micros::from(tx.now().wall);
     let recipient_pool = routing_objects::recipient_pool(tx, tenant, item.recipient_pool)?;
     let config = recipient_pool.as_ref().map(|found| &found.config);
@@ -124,7 +129,12 @@ pub fn reroute_all(
     for id in crate::store::offers::of_pool(tx, tenant, recipient_pool, usize::MAX)? {
         if let Some(offer) = crate::store::offers::offer(tx, tenant, id)? {
             let now = Micros::from(tx.now().wall);
-            crate::store::offers::put(tx, tenant, Some(&offer), &offer.closed(now, "its pool was removed"))?;
+            crate::store::offers::put(
+                tx,
+                tenant,
+                Some(&offer),
+                &offer.closed(now, "its pool was removed"),
+            )?;
             let lineage = Lineage {
                 entry: None,
                 ..offer.lineage.clone()

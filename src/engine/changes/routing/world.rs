@@ -67,7 +67,11 @@ pub struct StoreWorld<'w, R> {
 
 impl<'w, R: Rows> StoreWorld<'w, R> {
     /// The world of a tenant.
-    pub fn new(rows: &'w mut R, shelf: &Shelf, tenancy: &'w Tenancy) -> Result<StoreWorld<'w, R>, StoreError> {
+    pub fn new(
+        rows: &'w mut R,
+        shelf: &Shelf,
+        tenancy: &'w Tenancy,
+    ) -> Result<StoreWorld<'w, R>, StoreError> {
         let of_tenant = shelf.of(rows, tenancy.tenant)?;
         Ok(StoreWorld {
             rows: RefCell::new(rows),
@@ -112,7 +116,9 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
             overlay.states.insert((*id, stage.clone()), state.clone());
         }
         for (id, stage, key, holder) in &passed.bound {
-            overlay.holders.insert((*id, stage.clone(), key.clone()), holder.clone());
+            overlay
+                .holders
+                .insert((*id, stage.clone(), key.clone()), holder.clone());
         }
         if let Some((id, key, _)) = &passed.remember {
             overlay.seen.insert((*id, key.clone()), (passed.decision.id, at));
@@ -124,7 +130,9 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
             let of_pool = passed.read.candidates.get(recipient_pool);
             let mut members = of_pool.into_iter().flatten();
             if let Some(found) = members.find(|one| one.recipient.id == winner.recipient) {
-                overlay.live.insert(winner.recipient, found.live.charged(at, units));
+                overlay
+                    .live
+                    .insert(winner.recipient, found.live.charged(at, units));
                 *overlay.assigned.entry(*recipient_pool).or_default() += 1;
             }
         }

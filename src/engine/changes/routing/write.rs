@@ -34,6 +34,29 @@ pub struct Written {
     pub rule_errors: usize,
     /// What waits or is offered because of it.
     pub item: Option<WaitingId>,
+    /// How much of it is explained where the request does not say.
+    pub explain: Explain,
+    /// What it goes on from.
+    pub lineage: Lineage,
+}
+
+impl Written {
+    /// The decision on the wire.
+    pub fn document(&self, asked: Option<Explain>) -> Value {
+        document(
+            &self.decision,
+            asked.unwrap_or(self.explain),
+            &self.lineage,
+            self.item,
+        )
+    }
+}
+
+/// How much the recipient pool of a decision explains.
+pub fn explain_of(passed: &Passed) -> Explain {
+    let chosen = passed.decision.recipient_pool.as_ref();
+    let config = chosen.and_then(|chosen| config_of(passed, chosen.id));
+    config.map_or(Explain::First, |config| config.explain)
 }
 
 /// Writes a decision and all that follows from it.
@@ -66,6 +89,8 @@ pub(super) fn decision(
     Ok(Written {
         zero_match: passed.zero_match.clone(),
         rule_errors: passed.rule_errors.len(),
+        explain: explain_of(passed),
+        lineage: wish.lineage.clone(),
         decision,
         item,
     })
