@@ -61,6 +61,8 @@ mod golden_objects;
 #[cfg(test)]
 mod golden_reports;
 #[cfg(test)]
+mod golden_routing;
+#[cfg(test)]
 mod golden_workflows;
 pub mod graph_rows;
 pub mod graphs;

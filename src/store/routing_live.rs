@@ -7,7 +7,7 @@ use super::live_rows::{DrainRow, PoolCounts, TimerKind, TimerRow};
 use super::rows::{Number, Present};
 use super::table::Rows;
 use super::tables::{
-    ASSIGNMENT_INDEX, ASSIGNMENTS, DRAINS, META, POOL_COUNTS, RECIPIENT_LIVE, ROUTING_TIMERS,
+    ASSIGNMENT_INDEX, ASSIGNMENTS, CLAIMS, DRAINS, LEARNED, META, POOL_COUNTS, RECIPIENT_LIVE, ROUTING_TIMERS, STRATEGY_STATES,
 };
 use super::tx::Tx;
 use crate::domain::routing::assignment::Assignment;
@@ -320,6 +320,36 @@ pub fn stir(
     };
     tx.put(&DRAINS, &(tenant, recipient_pool), &row)?;
     Ok(true)
+}
+
+/// A recipient that leaves a recipient pool loses what was learned of it there.
+pub fn forget_member(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    recipient_pool: RecipientPoolId,
+    recipient: RecipientId,
+) -> Result<(), StoreError> {
+    tx.remove(&LEARNED, &(tenant, recipient_pool, recipient))?;
+    Ok(())
+}
+
+/// A recipient pool goes: so does what its stages remember, what was learned there, and the ledger of its claims.
+pub fn forget_pool(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    recipient_pool: RecipientPoolId,
+) -> Result<(), StoreError> {
+    let prefix = (tenant, recipient_pool);
+    for (key, _) in tx.scan(&STRATEGY_STATES, &prefix, None, usize::MAX)? {
+        tx.remove(&STRATEGY_STATES, &key)?;
+    }
+    for (key, _) in tx.scan(&LEARNED, &prefix, None, usize::MAX)? {
+        tx.remove(&LEARNED, &key)?;
+    }
+    for (key, _) in tx.scan(&CLAIMS, &prefix, None, usize::MAX)? {
+        tx.remove(&CLAIMS, &key)?;
+    }
+    Ok(())
 }
 
 /// The number of the newest change to the declared objects of a tenant: what was compiled of them is good as long as it stays.
