@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::app::App;
+use super::caller::Caller;
 use super::error::Problem;
 use super::input;
 use super::once::Once;
@@ -59,10 +60,7 @@ pub(super) const SWITCH: [Param; 3] = [
     Param::query("reason", Kind::Text, "Why, at most 4096 characters."),
 ];
 
-fn version_of(
-    id: RecipientPoolId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    let tenant = routing::wisher().tenant;
+fn version_of(tenant: TenantId, id: RecipientPoolId) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
     move |tx| {
         let row = tx.get(&RECIPIENT_POOLS, &(tenant, id))?;
         Ok(row.map(|row| row.object.record_version))
@@ -70,10 +68,10 @@ fn version_of(
 }
 
 /// Creates one.
-pub(super) async fn create(State(app): State<App>, once: Once, body: Bytes) -> Result<Response, Problem> {
+pub(super) async fn create(State(app): State<App>, caller: Caller, once: Once, body: Bytes) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(),
+        routing::wisher(&caller),
         RecipientPoolId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -83,13 +81,14 @@ pub(super) async fn create(State(app): State<App>, once: Once, body: Bytes) -> R
 /// One with its members and rules.
 pub(super) async fn show(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &SHOWN)?)?;
     let (tenant, id) = (
-        routing::wisher().tenant,
+        caller.tenant,
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let found = app.engine.read(move |tx| {
@@ -120,7 +119,7 @@ impl Filter {
 }
 
 /// Recipient pools by pages, newest first.
-pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<Value>>, Problem> {
+pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Json<Page<Value>>, Problem> {
     let pairs = paging::query(&uri, &FILTERS)?;
     let view = routing::view_of(&pairs)?;
     let filter = Filter {
@@ -129,12 +128,13 @@ pub(super) async fn list(State(app): State<App>, uri: Uri) -> Result<Json<Page<V
         parents: paging::values(&pairs, "parent_pool_id"),
     };
     let mark = [
+        ("tenant", caller.tenant.0.to_string()),
         ("status", filter.statuses.join("\0")),
         ("name", filter.names.join("\0")),
         ("parent_pool_id", filter.parents.join("\0")),
     ];
     let paging = Paging::of(&pairs, "recipient pools", &mark, false)?;
-    let tenant = routing::wisher().tenant;
+    let tenant = caller.tenant;
     let page = app
         .engine
         .read(move |tx| page(tx, tenant, &paging, &filter, view));
@@ -208,40 +208,43 @@ pub(super) fn place_of(paging: &Paging) -> Option<[u8; 16]> {
 /// Changes what is sent of one.
 pub(super) async fn patch(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(&app, once, "change pool", version_of(id), change).await
+    routing::change(&app, once, "change pool", version_of(caller.tenant, id), change).await
 }
 
 /// Removes one; its recipients stay.
 pub(super) async fn delete(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
     let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, if_unreferenced);
-    routing::change(&app, once, "delete pool", version_of(id), change).await
+    routing::change(&app, once, "delete pool", version_of(caller.tenant, id), change).await
 }
 
 /// The kill-switch.
 pub(super) async fn set_enabled(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let mut faults: Vec<Fault> = sent
         .keys()
@@ -284,13 +287,13 @@ pub(super) async fn set_enabled(
         return Err(Problem::faulty(faults));
     };
     let change = move |tx: &mut Tx<'_>| changes::set_enabled(tx, &by, id, enabled, &reason);
-    routing::change(&app, once, "switch pool", version_of(id), change).await
+    routing::change(&app, once, "switch pool", version_of(caller.tenant, id), change).await
 }
 
 /// Numbers over all its recipients.
-pub(super) async fn stats(State(app): State<App>, Path(text): Path<String>) -> Result<Response, Problem> {
+pub(super) async fn stats(State(app): State<App>, caller: Caller, Path(text): Path<String>) -> Result<Response, Problem> {
     let (tenant, id) = (
-        routing::wisher().tenant,
+        caller.tenant,
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let now = Micros::from(app.engine.now().wall);
@@ -338,12 +341,13 @@ fn stats_of(
 /// Has nothing of its recipients count any more.
 pub(super) async fn reset(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let once = once.expecting(&body)?;
     let change = move |tx: &mut Tx<'_>| changes::reset_capacity(tx, &by, id);
-    routing::change(&app, once, "reset capacity", version_of(id), change).await
+    routing::change(&app, once, "reset capacity", version_of(caller.tenant, id), change).await
 }

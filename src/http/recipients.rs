@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde_json::Value;
 
 use super::app::App;
+use super::caller::Caller;
 use super::error::Problem;
 use super::input;
 use super::once::Once;
@@ -53,10 +54,7 @@ pub(super) const DELETION: [Param; 2] = [
 /// How a membership is dropped.
 pub(super) const DROPPING: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    id: RecipientId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    let tenant = routing::wisher().tenant;
+fn version_of(tenant: TenantId, id: RecipientId) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
     move |tx| {
         let row = tx.get(&RECIPIENTS, &(tenant, id))?;
         Ok(row.map(|row| row.object.record_version))
@@ -66,12 +64,13 @@ fn version_of(
 /// Creates one as a member of a recipient pool.
 pub(super) async fn create(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &text)?;
-    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(), RecipientId::fresh());
+    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RecipientId::fresh());
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, member_of, id, sent.clone());
     routing::create(&app, once, "create recipient", "/api/recipients", change).await
 }
@@ -79,13 +78,14 @@ pub(super) async fn create(
 /// One.
 pub(super) async fn show(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &[VIEW])?)?;
     let (tenant, id) = (
-        routing::wisher().tenant,
+        caller.tenant,
         routing::id_of::<RecipientId>(KIND, &text)?,
     );
     let found = app.engine.read(move |tx| {
@@ -134,11 +134,12 @@ fn is_eligible(recipient: &Recipient, live: &Live, now: Micros) -> bool {
 /// Members of a recipient pool by pages, newest first.
 pub(super) async fn list(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     uri: Uri,
 ) -> Result<Json<Page<Value>>, Problem> {
     let (tenant, id) = (
-        routing::wisher().tenant,
+        caller.tenant,
         routing::id_of::<RecipientPoolId>("pool", &text)?,
     );
     let pairs = paging::query(&uri, &FILTERS)?;
@@ -152,6 +153,7 @@ pub(super) async fn list(
         now: Micros::from(app.engine.now().wall),
     };
     let mark = [
+        ("tenant", caller.tenant.0.to_string()),
         ("pool", text.clone()),
         ("status", filter.statuses.join("\0")),
         ("state", filter.states.join("\0")),
@@ -216,90 +218,97 @@ fn page(
 /// Changes what is sent of one.
 pub(super) async fn patch(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(&app, once, "change recipient", version_of(id), change).await
+    routing::change(&app, once, "change recipient", version_of(caller.tenant, id), change).await
 }
 
 /// Removes one.
 pub(super) async fn delete(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
     let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, release);
-    routing::change(&app, once, "delete recipient", version_of(id), change).await
+    routing::change(&app, once, "delete recipient", version_of(caller.tenant, id), change).await
 }
 
 /// Takes one out of rotation.
 pub(super) async fn pause(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    set_state(&app, &text, once, &body, RecipientState::Paused).await
+    set_state(&app, &caller, &text, once, &body, RecipientState::Paused).await
 }
 
 /// Puts one back.
 pub(super) async fn resume(
     State(app): State<App>,
+    caller: Caller,
     Path(text): Path<String>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    set_state(&app, &text, once, &body, RecipientState::Available).await
+    set_state(&app, &caller, &text, once, &body, RecipientState::Available).await
 }
 
 async fn set_state(
     app: &App,
+    caller: &Caller,
     text: &str,
     once: Once,
     body: &[u8],
     state: RecipientState,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientId>(KIND, text)?);
+    let (by, id) = (routing::wisher(caller), routing::id_of::<RecipientId>(KIND, text)?);
     let once = once.expecting(body)?;
     let change = move |tx: &mut Tx<'_>| changes::set_state(tx, &by, id, state);
-    routing::change(app, once, "recipient state", version_of(id), change).await
+    routing::change(app, once, "recipient state", version_of(caller.tenant, id), change).await
 }
 
 /// Makes one a member of one more recipient pool.
 pub(super) async fn join(
     State(app): State<App>,
+    caller: Caller,
     Path((member_of, text)): Path<(String, String)>,
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
     let once = once.expecting(&body)?;
     let change = move |tx: &mut Tx<'_>| changes::join(tx, &by, id, member_of);
-    routing::change(&app, once, "add member", version_of(id), change).await
+    routing::change(&app, once, "add member", version_of(caller.tenant, id), change).await
 }
 
 /// Drops a membership.
 pub(super) async fn leave(
     State(app): State<App>,
+    caller: Caller,
     Path((member_of, text)): Path<(String, String)>,
     once: Once,
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (routing::wisher(), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DROPPING)?)?;
     let change = move |tx: &mut Tx<'_>| changes::drop_membership(tx, &by, id, member_of);
-    routing::change(&app, once, "drop member", version_of(id), change).await
+    routing::change(&app, once, "drop member", version_of(caller.tenant, id), change).await
 }

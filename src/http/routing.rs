@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::app::App;
-const PRINCIPAL: &str = "local";
+use super::caller::Caller;
 use super::error::Problem;
 use super::once::{self, Once};
 use super::param::{Kind, Param};
@@ -19,7 +19,6 @@ use crate::engine::changes::declared::{Done, Outcome, Refusal, Wisher};
 use crate::engine::changes::remember::Answer;
 use crate::engine::routing_objects::declare;
 use crate::store::{Abort, StoreError, Tx};
-use crate::words::ids::TenantId;
 
 /// How much of an object is shown.
 pub(super) const VIEW: Param = Param::query(
@@ -35,10 +34,10 @@ pub(super) const EXPECTED: Param = Param::query(
 );
 
 /// Who wants something.
-pub(super) fn wisher() -> Wisher {
+pub(super) fn wisher(caller: &Caller) -> Wisher {
     Wisher {
-        tenant: TenantId::DEFAULT,
-        principal: PRINCIPAL.to_owned(),
+        tenant: caller.tenant,
+        principal: caller.principal.to_string(),
     }
 }
 

@@ -1,5 +1,5 @@
 //! PATCH: only what is sent changes. Objects merge key by key, lists and wrapped values are replaced, `null` restores the
-//! default. And what is written by ductor alone: it may be sent only as it is.
+//! default. And what is written by ductor alone: it may be given only as it is.
 
 use serde_json::{Map, Value};
 
@@ -28,12 +28,12 @@ pub const OF_RECIPIENT: Merging = &["/capacity", "/attributes", "/metadata", "/l
 pub const OF_OTHERS: Merging = &["/metadata"];
 
 /// Puts what is sent over what is set.
-pub fn merge(set: &mut Map<String, Value>, sent: Map<String, Value>, merging: Merging) {
-    merge_at(set, sent, merging, &mut Vec::new());
+pub fn merge(set: &mut Map<String, Value>, given: Map<String, Value>, merging: Merging) {
+    merge_at(set, given, merging, &mut Vec::new());
 }
 
-fn merge_at(set: &mut Map<String, Value>, sent: Map<String, Value>, merging: Merging, at: &mut Vec<String>) {
-    for (key, value) in sent {
+fn merge_at(set: &mut Map<String, Value>, given: Map<String, Value>, merging: Merging, at: &mut Vec<String>) {
+    for (key, value) in given {
         at.push(key.clone());
         match (value, set.get_mut(&key)) {
             (Value::Null, _) => {
@@ -62,14 +62,14 @@ fn is_merged(at: &[String], merging: Merging) -> bool {
 
 /// Takes fields that only ductor writes out of a request. One that differs from what is stored (`shown`, as it is answered with
 /// its defaults) is a fault.
-pub fn take_output_only(sent: &mut Map<String, Value>, shown: &Value, places: &[&str]) -> Vec<Fault> {
+pub fn take_output_only(given: &mut Map<String, Value>, shown: &Value, places: &[&str]) -> Vec<Fault> {
     let mut faults = Vec::new();
     for place in places {
         let mut keys: Vec<&str> = place.split('/').skip(1).collect();
         let Some(last) = keys.pop() else {
             continue;
         };
-        let mut inside = Some(&mut *sent);
+        let mut inside = Some(&mut *given);
         for key in keys {
             inside = inside
                 .and_then(|map| map.get_mut(key))
@@ -116,11 +116,11 @@ mod tests {
 
     use super::*;
 
-    fn merged(set: Value, sent: Value, merging: Merging) -> Value {
-        let (Value::Object(mut set), Value::Object(sent)) = (set, sent) else {
+    fn merged(set: Value, given: Value, merging: Merging) -> Value {
+        let (Value::Object(mut set), Value::Object(given)) = (set, given) else {
             panic!("objects")
         };
-        merge(&mut set, sent, merging);
+        merge(&mut set, given, merging);
         Value::from(set)
     }
 
@@ -129,34 +129,34 @@ mod tests {
         let set = json!({"name": "a", "config": {"fallback": "drop", "sla": {"enabled": true},
             "strategy_options": {"sticky": {"ttl": "1h", "key": "k"}},
             "strategy_pipelines": {"p": {"stages": [1], "fallback": []}}}});
-        let sent = json!({"config": {"default_timeout": "45s", "sla": {"max_queue_time": "5m"},
+        let given = json!({"config": {"default_timeout": "45s", "sla": {"max_queue_time": "5m"},
             "strategy_options": {"sticky": {"ttl": null}, "ucb1": {"c": 1}},
             "strategy_pipelines": {"p": {"stages": [2]}}}});
         let expected = json!({"name": "a", "config": {"fallback": "drop", "default_timeout": "45s",
             "sla": {"enabled": true, "max_queue_time": "5m"},
             "strategy_options": {"sticky": {"key": "k"}, "ucb1": {"c": 1}},
             "strategy_pipelines": {"p": {"stages": [2]}}}});
-        assert_eq!(merged(set, sent, OF_RECIPIENT_POOL), expected);
+        assert_eq!(merged(set, given, OF_RECIPIENT_POOL), expected);
         let set =
             json!({"attributes": {"a": {"string_value": "x"}, "b": {"bool_value": true}}, "tags": ["x"]});
-        let sent = json!({"attributes": {"a": {"number_value": 1}, "b": null}, "tags": ["y"]});
+        let given = json!({"attributes": {"a": {"number_value": 1}, "b": null}, "tags": ["y"]});
         let expected = json!({"attributes": {"a": {"number_value": 1}}, "tags": ["y"]});
-        assert_eq!(merged(set, sent, OF_RECIPIENT), expected);
+        assert_eq!(merged(set, given, OF_RECIPIENT), expected);
     }
 
     #[test]
     fn what_ductor_writes_may_be_sent_as_it_is() {
         let shown = json!({"record_version": 4, "config": {"kill_switch": false}});
-        let check = |sent: Value, pointers: &[&str]| {
-            let Value::Object(mut sent) = sent else {
+        let check = |given: Value, pointers: &[&str]| {
+            let Value::Object(mut given) = given else {
                 panic!("an object")
             };
             let places = ["/id", "/record_version", "/config/kill_switch"];
-            let faults = take_output_only(&mut sent, &shown, &places);
+            let faults = take_output_only(&mut given, &shown, &places);
             let found: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
             assert_eq!(found, pointers);
             assert!(faults.iter().all(|fault| fault.code == "field.output_only"));
-            assert!(!sent.contains_key("record_version"));
+            assert!(!given.contains_key("record_version"));
         };
         check(
             json!({"record_version": 4, "config": {"kill_switch": false}}),

@@ -47,7 +47,7 @@ pub enum Refusal {
 
 impl Outcome {
     /// An accepted wish without warnings.
-    pub fn done(id: impl ToString, shown: Value) -> Outcome {
+    pub fn done(id: &impl ToString, shown: Value) -> Outcome {
         Outcome::Done(Done {
             id: id.to_string(),
             shown,
@@ -56,7 +56,7 @@ impl Outcome {
     }
 
     /// There is no such object.
-    pub fn missing(kind: &'static str, id: impl ToString) -> Outcome {
+    pub fn missing(kind: &'static str, id: &impl ToString) -> Outcome {
         Outcome::Refused(Refusal::Missing(kind, id.to_string()))
     }
 

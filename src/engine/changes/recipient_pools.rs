@@ -54,18 +54,18 @@ pub fn create(
     tx: &mut Tx<'_>,
     by: &Wisher,
     id: RecipientPoolId,
-    mut sent: Map<String, Value>,
+    mut given: Map<String, Value>,
 ) -> Result<Outcome, Abort> {
     let fresh =
         json!({"recipient_ids": [], "rule_ids": [], "record_version": 0, "config": {"kill_switch": false}});
-    let mut faults = take_output_only(&mut sent, &fresh, &OUTPUT_OF_RECIPIENT_POOL);
+    let mut faults = take_output_only(&mut given, &fresh, &OUTPUT_OF_RECIPIENT_POOL);
     let at = now(tx);
     let stamp = Stamp {
         record_version: 0,
         created_at: at,
         updated_at: at,
     };
-    let mut read = recipient_pool(id, stamp, None, sent);
+    let mut read = recipient_pool(id, stamp, None, given);
     faults.append(&mut read.faults);
     faults.extend(check_targets(tx, by.tenant, Some(id), &read.targets, &[])?);
     if !faults.is_empty() {
@@ -92,16 +92,16 @@ pub fn patch(
     tx: &mut Tx<'_>,
     by: &Wisher,
     id: RecipientPoolId,
-    mut sent: Map<String, Value>,
+    mut given: Map<String, Value>,
 ) -> Result<Outcome, Abort> {
     let Some(before) = tx.get(&RECIPIENT_POOLS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
     let as_shown = shown(tx, by.tenant, id, &before, View::Effective)?;
-    let mut faults = take_output_only(&mut sent, &as_shown, &OUTPUT_OF_RECIPIENT_POOL);
+    let mut faults = take_output_only(&mut given, &as_shown, &OUTPUT_OF_RECIPIENT_POOL);
     let old = recipient_pool(id, before.object.stamp(), None, before.object.fields());
     let mut set = before.object.fields();
-    merge(&mut set, sent, OF_RECIPIENT_POOL);
+    merge(&mut set, given, OF_RECIPIENT_POOL);
     let mut read = recipient_pool(id, before.object.stamp(), before.kill_switch(), set);
     faults.append(&mut read.faults);
     faults.extend(check_targets(
@@ -206,7 +206,7 @@ pub fn set_enabled(
     reason: &str,
 ) -> Result<Outcome, Abort> {
     let Some(before) = tx.get(&RECIPIENT_POOLS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
     let at = now(tx);
     let row = RecipientPoolRow {
@@ -222,13 +222,13 @@ pub fn set_enabled(
     let word = if enabled { "enabled" } else { "disabled" };
     tx.tell("routing.pool", id, row.object.record_version, Some(word));
     let view = shown(tx, by.tenant, id, &row, View::Set)?;
-    Ok(Outcome::done(id, view))
+    Ok(Outcome::done(&id, view))
 }
 
 /// Has nothing of its members count any more.
 pub fn reset_capacity(tx: &mut Tx<'_>, by: &Wisher, id: RecipientPoolId) -> Result<Outcome, Abort> {
     if !tx.has(&RECIPIENT_POOLS, &(by.tenant, id))? {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     }
     let members = members(tx, by.tenant, id)?;
     for member in &members {
@@ -237,7 +237,7 @@ pub fn reset_capacity(tx: &mut Tx<'_>, by: &Wisher, id: RecipientPoolId) -> Resu
     }
     tx.tell("routing.pool", id, 0, Some("capacity reset"));
     Ok(Outcome::done(
-        id,
+        &id,
         json!({"pool_id": id.to_string(), "affected": members.len()}),
     ))
 }
@@ -250,7 +250,7 @@ pub fn delete(
     if_unreferenced: bool,
 ) -> Result<Outcome, Abort> {
     if !tx.has(&RECIPIENT_POOLS, &(by.tenant, id))? {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     }
     let warnings = referrers(tx, by.tenant, id)?;
     if if_unreferenced && let Some(first) = warnings.first() {

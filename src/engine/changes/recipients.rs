@@ -43,14 +43,14 @@ pub fn create(
     by: &Wisher,
     primary: RecipientPoolId,
     id: RecipientId,
-    mut sent: Map<String, Value>,
+    mut given: Map<String, Value>,
 ) -> Result<Outcome, Abort> {
     if !tx.has(&RECIPIENT_POOLS, &(by.tenant, primary))? {
-        return Ok(Outcome::missing("pool", primary));
+        return Ok(Outcome::missing("pool", &primary));
     }
     let fresh = json!({"record_version": 0, "capacity": {"current": 0, "daily_count": 0}});
-    let mut faults = take_output_only(&mut sent, &fresh, &OUTPUT_OF_RECIPIENT);
-    let said = Memberships::take(&mut sent, &mut faults);
+    let mut faults = take_output_only(&mut given, &fresh, &OUTPUT_OF_RECIPIENT);
+    let said = Memberships::take(&mut given, &mut faults);
     if said.primary.is_some_and(|said| said != primary) {
         let detail = "is another pool than the path names";
         faults.push(Fault::new("/pool_id", "field.value", detail));
@@ -62,7 +62,7 @@ pub fn create(
         created_at: at,
         updated_at: at,
     };
-    let mut read = recipient(id, stamp, members_of, sent);
+    let mut read = recipient(id, stamp, members_of, given);
     faults.append(&mut read.faults);
     faults.extend(check_memberships(tx, by.tenant, &said, &read, &[])?);
     if !faults.is_empty() {
@@ -86,16 +86,16 @@ pub fn patch(
     tx: &mut Tx<'_>,
     by: &Wisher,
     id: RecipientId,
-    mut sent: Map<String, Value>,
+    mut given: Map<String, Value>,
 ) -> Result<Outcome, Abort> {
     let Some(before) = tx.get(&RECIPIENTS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
     let as_shown = shown(tx, by.tenant, id, &before, View::Effective)?;
-    let mut faults = take_output_only(&mut sent, &as_shown, &OUTPUT_OF_RECIPIENT);
-    let said = Memberships::take(&mut sent, &mut faults);
+    let mut faults = take_output_only(&mut given, &as_shown, &OUTPUT_OF_RECIPIENT);
+    let said = Memberships::take(&mut given, &mut faults);
     let mut set = before.object.fields();
-    merge(&mut set, sent, OF_RECIPIENT);
+    merge(&mut set, given, OF_RECIPIENT);
     let members_of = said.after(&before.members_of);
     let mut read = recipient(id, before.object.stamp(), members_of, set);
     faults.append(&mut read.faults);
@@ -120,7 +120,7 @@ pub fn patch(
         same_objects(&read.set, &before.object.fields()) && read.object.members_of == before.members_of;
     if same && !is_news {
         let view = shown(tx, by.tenant, id, &before, View::Set)?;
-        return Ok(Outcome::done(id, view));
+        return Ok(Outcome::done(&id, view));
     }
     let row = RecipientRow {
         object: next_row(&before.object, &read.object.name, &read.set, now(tx)),
@@ -134,7 +134,7 @@ pub fn patch(
 fn answer(tx: &mut Tx<'_>, tenant: TenantId, id: RecipientId, row: &RecipientRow) -> Result<Outcome, Abort> {
     tx.tell("routing.recipient", id, row.object.record_version, None);
     let view = shown(tx, tenant, id, row, View::Set)?;
-    Ok(Outcome::done(id, view))
+    Ok(Outcome::done(&id, view))
 }
 
 /// The recipient pools that a request names must be there.
@@ -214,11 +214,11 @@ pub fn set_state(
     state: RecipientState,
 ) -> Result<Outcome, Abort> {
     let Some(before) = tx.get(&RECIPIENTS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
     if !routing_live::set_state(tx, by.tenant, id, state)? {
         let view = shown(tx, by.tenant, id, &before, View::Set)?;
-        return Ok(Outcome::done(id, view));
+        return Ok(Outcome::done(&id, view));
     }
     let row = RecipientRow {
         object: next_row(
@@ -238,19 +238,19 @@ pub fn join(
     tx: &mut Tx<'_>,
     by: &Wisher,
     id: RecipientId,
-    member_of: RecipientPoolId,
+    membership: RecipientPoolId,
 ) -> Result<Outcome, Abort> {
-    if !tx.has(&RECIPIENT_POOLS, &(by.tenant, member_of))? {
-        return Ok(Outcome::missing("pool", member_of));
+    if !tx.has(&RECIPIENT_POOLS, &(by.tenant, membership))? {
+        return Ok(Outcome::missing("pool", &membership));
     }
     let Some(before) = tx.get(&RECIPIENTS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
-    if before.members_of.contains(&member_of) {
+    if before.members_of.contains(&membership) {
         let view = shown(tx, by.tenant, id, &before, View::Set)?;
-        return Ok(Outcome::done(id, view));
+        return Ok(Outcome::done(&id, view));
     }
-    let members_of: Vec<RecipientPoolId> = before.members_of.iter().copied().chain([member_of]).collect();
+    let members_of: Vec<RecipientPoolId> = before.members_of.iter().copied().chain([membership]).collect();
     let read = recipient(
         id,
         before.object.stamp(),
@@ -283,20 +283,20 @@ pub fn drop_membership(
     tx: &mut Tx<'_>,
     by: &Wisher,
     id: RecipientId,
-    member_of: RecipientPoolId,
+    membership: RecipientPoolId,
 ) -> Result<Outcome, Abort> {
-    if !tx.has(&RECIPIENT_POOLS, &(by.tenant, member_of))? {
-        return Ok(Outcome::missing("pool", member_of));
+    if !tx.has(&RECIPIENT_POOLS, &(by.tenant, membership))? {
+        return Ok(Outcome::missing("pool", &membership));
     }
-    if !tx.has(&MEMBERS, &(by.tenant, member_of, id))? {
-        return Ok(Outcome::missing(KIND, id));
+    if !tx.has(&MEMBERS, &(by.tenant, membership, id))? {
+        return Ok(Outcome::missing(KIND, &id));
     }
-    leave(tx, by.tenant, id, member_of)?;
+    leave(tx, by.tenant, id, membership)?;
     let Some(row) = tx.get(&RECIPIENTS, &(by.tenant, id))? else {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     };
     let view = shown(tx, by.tenant, id, &row, View::Set)?;
-    Ok(Outcome::done(id, view))
+    Ok(Outcome::done(&id, view))
 }
 
 /// Drops a membership; the next one becomes the primary one.
@@ -304,13 +304,13 @@ pub fn leave(
     tx: &mut Tx<'_>,
     tenant: TenantId,
     id: RecipientId,
-    member_of: RecipientPoolId,
+    membership: RecipientPoolId,
 ) -> Result<(), StoreError> {
     let Some(before) = tx.get(&RECIPIENTS, &(tenant, id))? else {
         return Ok(());
     };
     let mut members_of = before.members_of.clone();
-    members_of.retain(|id| *id != member_of);
+    members_of.retain(|id| *id != membership);
     let row = RecipientRow {
         object: next_row(
             &before.object,
@@ -329,7 +329,7 @@ pub fn leave(
 /// Removes a recipient.
 pub fn delete(tx: &mut Tx<'_>, by: &Wisher, id: RecipientId, release: bool) -> Result<Outcome, Abort> {
     if !tx.has(&RECIPIENTS, &(by.tenant, id))? {
-        return Ok(Outcome::missing(KIND, id));
+        return Ok(Outcome::missing(KIND, &id));
     }
     if assignments::has_open(tx, by.tenant, id)? && !release {
         let detail = "it has open assignments; `?release=true` has them expire and go elsewhere";
@@ -339,5 +339,5 @@ pub fn delete(tx: &mut Tx<'_>, by: &Wisher, id: RecipientId, release: bool) -> R
     routing_live::forget(tx, by.tenant, id)?;
     remove_recipient(tx, by.tenant, id)?;
     tx.tell("routing.recipient", id, 0, Some("deleted"));
-    Ok(Outcome::done(id, json!({"id": id.to_string()})))
+    Ok(Outcome::done(&id, json!({"id": id.to_string()})))
 }

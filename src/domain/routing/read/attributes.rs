@@ -97,12 +97,9 @@ fn list(inner: &Value, depth: usize) -> Result<(Value, Value), Wrong> {
             .as_array()
     };
     let empty = inner.as_object().filter(|map| map.is_empty()).map(|_| Vec::new());
-    let items = match (inner.as_array(), bare(), &empty) {
-        (Some(items), _, _) | (None, Some(items), _) | (None, None, Some(items)) => items,
-        (None, None, None) => {
-            let detail = "`list_value` must hold {\"values\": […]}";
-            return Err(("value.kind", detail.to_owned()));
-        }
+    let Some(items) = inner.as_array().or_else(bare).or(empty.as_ref()) else {
+        let detail = "`list_value` must hold {\"values\": […]}";
+        return Err(("value.kind", detail.to_owned()));
     };
     if items.len() > limits::ATTRIBUTES_MAX {
         let detail = format!(

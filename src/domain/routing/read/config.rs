@@ -194,7 +194,9 @@ fn options(fields: &mut Fields<'_>) -> BTreeMap<String, Map<String, Value>> {
             Value::Object(options) => {
                 found.insert(strategy, options);
             }
-            _ => fields.push(Fault::new(pointer, "field.type", "must be an object of options")),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                fields.push(Fault::new(pointer, "field.type", "must be an object of options"));
+            }
         }
     }
     found

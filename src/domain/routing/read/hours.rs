@@ -192,11 +192,19 @@ fn exception(
             let detail = "needs `closed: true` or windows";
             below(fields, &place, "schedule.exception", detail);
         }
-        return Some(Exception {
-            date,
-            windows: Vec::new(),
-        });
+        let windows = Vec::new();
+        return Some(Exception { date, windows });
     };
+    if is_closed && listed.as_array().is_some_and(|listed| !listed.is_empty()) {
+        let detail = "is closed and has windows: it can be one of both";
+        below(fields, &place, "schedule.exception", detail);
+    }
+    let windows = windows_of_day(fields, &place, listed)?;
+    Some(Exception { date, windows })
+}
+
+/// The windows of a day that is no usual one.
+fn windows_of_day(fields: &mut Fields<'_>, place: &str, listed: &Value) -> Option<Vec<(u16, u16)>> {
     let Some(listed) = listed
         .as_array()
         .filter(|listed| listed.len() <= limits::WINDOWS_MAX)
@@ -205,14 +213,6 @@ fn exception(
         below(fields, &format!("{place}/windows"), "field.type", detail);
         return None;
     };
-    if is_closed && !listed.is_empty() {
-        below(
-            fields,
-            &place,
-            "schedule.exception",
-            "is closed and has windows: it can be one of both",
-        );
-    }
     let mut windows = Vec::new();
     for (number, item) in listed.iter().enumerate() {
         let inside = format!("{place}/windows/{number}");
@@ -229,7 +229,7 @@ fn exception(
             }
         }
     }
-    Some(Exception { date, windows })
+    Some(windows)
 }
 
 fn date(text: &str) -> Option<(i16, i8, i8)> {

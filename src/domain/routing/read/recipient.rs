@@ -108,7 +108,9 @@ fn attributes_of(fields: &mut Fields<'_>) -> Map<String, Value> {
     if faults.is_empty() {
         fields.set("attributes", read.wrapped);
     }
-    faults.into_iter().for_each(|fault| fields.push(fault));
+    for fault in faults {
+        fields.push(fault);
+    }
     read.plain
 }
 
