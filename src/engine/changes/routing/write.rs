@@ -307,8 +307,9 @@ fn keep(
     decision: &mut Decision,
     item: Option<WaitingId>,
 ) -> Result<(), StoreError> {
-    let (digest, text) = snapshot::take(&wish.request, decision.at, decision.id, &passed.read);
-    decision.snapshot.clone_from(&digest);
+    let taken = snapshot::snapshot(&wish.request, passed);
+    decision.snapshot.clone_from(&taken.digest);
+    let text = JsonText::parse(&taken.text).expect("a snapshot is JSON");
     let mut reasons: BTreeSet<String> = decision
         .explanation
         .histogram()
@@ -324,7 +325,7 @@ fn keep(
         winners: decision.winners.iter().map(|winner| winner.recipient).collect(),
         reasons: reasons.into_iter().collect(),
         item,
-        snapshot: Some(digest),
+        snapshot: Some(taken.digest),
         text: JsonText::of(&document(decision, Explain::First, &wish.lineage, item))
             .expect("a decision is plain data"),
     };
