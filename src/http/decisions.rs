@@ -1,7 +1,6 @@
 //! `/api/decisions`: what was decided, and why.
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
@@ -18,6 +17,7 @@ use super::param::{Kind, Param};
 use super::{input, live_routing};
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::objects::Explain;
+use crate::domain::routing::snapshot;
 use crate::store::decisions::{self, Filter};
 use crate::store::keys::DigestKey;
 use crate::store::live_rows::DecisionRow;
@@ -276,10 +276,14 @@ pub(super) async fn show(
     let tenant = caller.tenant;
     let found = app
         .engine
-        .read(move |tx| decisions::decision(tx, tenant, id))
+        .read(move |tx| {
+            let Some(row) = decisions::decision(tx, tenant, id)? else {
+                return Ok(None);
+            };
+            whole(tx, tenant, &row, explain).map(Some)
+        })
         .await?;
-    let row = found.ok_or_else(|| live_routing::missing(KIND, &text))?;
-    let mut data: Value = row.text.read().unwrap_or_default();
+    let mut data = found.ok_or_else(|| live_routing::missing(KIND, &text))?;
     if explain == Explain::Winners
         && let Some(Value::Array(candidates)) = data.pointer_mut("/explanation/candidates")
     {
@@ -288,13 +292,25 @@ pub(super) async fn show(
     Ok(Json(json!({"data": data})).into_response())
 }
 
-/// Decides again from what was read then.
-pub(super) async fn replay(
-    State(app): State<App>,
-    caller: Caller,
-    Path(text): Path<String>,
-    body: Bytes,
-) -> Result<Response, Problem> {
-    let _ = (app, caller, body);
-    Err(live_routing::missing(KIND, &text))
+/// A decision as it was kept; where its explanation was cut and all of it is asked for, the rest is worked out again.
+fn whole(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    row: &DecisionRow,
+    explain: Explain,
+) -> Result<Value, StoreError> {
+    let mut data: Value = row.text.read().unwrap_or_default();
+    let is_cut = data.pointer("/explanation/left_out").is_some();
+    if explain != Explain::All || !is_cut {
+        return Ok(data);
+    }
+    let Some(digest) = &row.snapshot else { return Ok(data) };
+    let Some(text) = decisions::snapshot(rows, tenant, digest)? else {
+        return Ok(data);
+    };
+    let replayed = snapshot::recall(text.as_str()).and_then(|recalled| recalled.replay());
+    if let Ok(passed) = replayed {
+        data["explanation"] = passed.decision.explanation.to_json(Explain::All, false);
+    }
+    Ok(data)
 }

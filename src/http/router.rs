@@ -17,7 +17,7 @@ use super::paging::PARAMS;
 use super::{
     assignments, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front, graph,
     health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages,
-    pauses, recipient_pools, recipients, retries, route, routing_queues, run_again, run_bulk, run_list,
+    pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again, run_bulk, run_list,
     run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots, start,
     status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
 };
@@ -215,6 +215,8 @@ fn live_routing(page: Page) -> Page {
             query(&decisions::FILTERS), query(&PARAMS), shows(snake_page_of::<decisions::DecisionSummary>);
         get "/api/decisions/{decision}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
             query(&decisions::SHOWN), shows(any_data);
+        post "/api/decisions/{decision}:replay", replay::replay, replayDecision, "decision:read",
+            "Decides again from what was read then, or as another strategy would have.", fields(&replay::FIELDS), shows(any_data), unaudited();
         get "/api/assignments", assignments::list, listAssignments, "assignment:read", "Work that went to recipients by pages, newest first.",
             query(&assignments::FILTERS), query(&PARAMS), shows(snake_page_of::<assignments::AssignmentView>);
         get "/api/assignments/{assignment}", assignments::show, showAssignment, "assignment:read", "One assignment.",

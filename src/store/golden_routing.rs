@@ -18,7 +18,7 @@ use crate::domain::routing::sla::{Breached, SlaKind};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::tests::waiting;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
-use crate::words::ids::{AssignmentId, DecisionId, RecipientId, RecipientPoolId, WaitingId, WorkId};
+use crate::words::ids::{AssignmentId, DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -189,7 +189,15 @@ fn decision_samples(out: &mut Vec<Sample>) {
     for (what, kind) in [("queue", SlaKind::Queue), ("response", SlaKind::Response)] {
         let url = "https://example.com/".to_owned();
         let breached = breached(kind);
-        out.push(sample(what, &AlertRow { breached, url }));
+        let tenant = TenantId(3);
+        out.push(sample(
+            what,
+            &AlertRow {
+                tenant,
+                breached,
+                url,
+            },
+        ));
     }
 }
 

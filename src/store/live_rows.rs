@@ -9,7 +9,7 @@ use crate::domain::routing::offer::Offer;
 use crate::domain::routing::sla::Breached;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::{Place, Waiting};
-use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, WaitingId, WorkId};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -180,6 +180,8 @@ pub struct PoolCounts {
 /// A breach that somebody is told of: what an effect of that number delivers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlertRow {
+    /// Whose.
+    pub tenant: TenantId,
     /// What.
     pub breached: Breached,
     /// Where.

@@ -484,3 +484,5 @@ pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;
 pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;
 /// Bytes of the result of a completed assignment.
 pub const ASSIGNMENT_RESULT_BYTES_MAX: usize = 64 << 10;
+/// Tries to deliver the alert of a breached SLA of routing.
+pub const ALERT_TRIES_MAX: u32 = 8;

@@ -49,10 +49,11 @@ pub(super) fn breached(
     };
     let effect = effects::insert(tx, effect)?;
     let row = AlertRow {
+        tenant,
         breached: *breached,
         url: url.clone(),
     };
-    tx.put(&ROUTING_ALERTS, &(tenant, effect.seq), &row)?;
+    tx.put(&ROUTING_ALERTS, &(effects::TENANT, effect.seq), &row)?;
     if let EffectState::Dead { reason, .. } = &effect.state {
         tx.tell("report.dead", &effect.job, 0, Some(reason));
     }

@@ -5,6 +5,7 @@ use super::waiting;
 use crate::domain::routing::assignment::{Assignment, EndKind, Lineage, Refusal};
 use crate::domain::routing::candidate::Forgetting;
 use crate::domain::routing::objects::RecipientPool;
+use crate::domain::routing::pipeline::{self, Options};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::LEARNED;
 use crate::store::{Abort, Rows, StoreError, Tx, routing_objects};
@@ -141,18 +142,11 @@ fn learn(tx: &mut Tx<'_>, tenant: TenantId, done: &Assignment, now: Micros) -> R
     tx.put(&LEARNED, &key, &learned)
 }
 
-/// How fast a recipient pool forgets what it has learned: as its options say.
+/// How fast a recipient pool forgets what it has learned: as its own strategy says.
 fn forgetting(recipient_pool: &RecipientPool) -> Forgetting {
-    let length = |strategy: &str, option: &str| {
-        let options = recipient_pool.config.strategy_options.get(strategy)?;
-        let text = options.get(option)?.as_str()?;
-        crate::words::time::read_length(text).ok()
-    };
-    let default = Forgetting::default();
-    Forgetting {
-        tau_us: length("peak_ewma", "tau").map_or(default.tau_us, |ms| ms * 1_000),
-        half_life_us: length("thompson", "half_life").map_or(0, |ms| ms * 1_000),
-    }
+    let strategy = recipient_pool.strategy.as_deref();
+    let pipeline = pipeline::effective(&recipient_pool.config, strategy, None, &Options::new());
+    pipeline.map(|pipeline| pipeline.forgetting()).unwrap_or_default()
 }
 
 /// Ends everything that a recipient has, because it goes: the work is routed anew. How many there were.

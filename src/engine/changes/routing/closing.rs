@@ -136,6 +136,7 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: Ended<'_>) -> Result<(), St
         digests: Digests::default(),
         existing: None,
         mode_diff: None,
+        cost_micros: 0,
         duration_micros: 0,
     };
     let lineage = Lineage {

@@ -12,13 +12,14 @@ use crate::domain::routing::decision::Decision;
 use crate::domain::routing::objects::{Explain, RecipientPoolConfig};
 use crate::domain::routing::offer::{Offer, OfferState};
 use crate::domain::routing::pass::{Ends, Offered, Passed, Waits};
+use crate::domain::routing::pipeline::Pipeline;
 use crate::domain::routing::reason::Reason;
 use crate::domain::routing::sla;
 use crate::domain::routing::snapshot;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::store::live_rows::{DecisionRow, SeenRow};
-use crate::store::tables::STRATEGY_STATES;
-use crate::store::{StoreError, Tx, decisions, memory, offers, routing_live, waiting_work};
+use crate::store::tables::{LEARNED, STRATEGY_STATES};
+use crate::store::{Rows, StoreError, Tx, decisions, memory, offers, routing_live, waiting_work};
 use crate::words::ids::{AssignmentId, ClaimQueueId, RecipientPoolId, WaitingId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
@@ -131,6 +132,9 @@ fn assign(
 ) -> Result<(), StoreError> {
     let at = decision.at;
     let config = config_of(passed, id);
+    let prepared = passed.read.recipient_pools.get(&id).and_then(Option::as_ref);
+    let pipeline = prepared.and_then(|prepared| prepared.pipeline.as_ref().ok());
+    let forgetting = pipeline.map(Pipeline::forgetting).unwrap_or_default();
     for winner in &mut decision.winners {
         let assignment = Assignment {
             id: AssignmentId::fresh(),
@@ -158,6 +162,10 @@ fn assign(
         };
         let assignment = routing_live::assign(tx, tenancy.tenant, assignment)?;
         winner.assignment = Some(assignment.id);
+        let key = (tenancy.tenant, id, winner.recipient);
+        let mut learned = tx.get(&LEARNED, &key)?.unwrap_or_default();
+        learned.assigned(at, forgetting);
+        tx.put(&LEARNED, &key, &learned)?;
         tx.tell("routing.assignment", assignment.id, 0, Some("open"));
     }
     Ok(())
