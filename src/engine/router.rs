@@ -11,7 +11,8 @@ use super::changes::remember::{Asked, Told};
 use super::changes::routing::assignments::{self, Act, Acted};
 use super::changes::routing::claims::{self, Claimed};
 use super::changes::routing::drain::{self, Drained, Walk};
-use super::changes::routing::route::{self, Judged, No, Routed, Wish};
+use super::changes::routing::reconcile::{self, Looked};
+use super::changes::routing::route::{self, Judged, Routed, Wish};
 use super::changes::routing::timers::{self, Due};
 use super::changes::routing::waiting;
 use super::changes::routing::world::{StoreWorld, Tenancy};
@@ -140,12 +141,23 @@ pub async fn cancel(
     told.await
 }
 
-/// Why there was no decision, for logs.
-pub fn refused(no: &No) -> String {
-    match no {
-        No::Invalid(faults) => format!("{} faults", faults.len()),
-        No::Refused(refusal) => format!("{refusal:?}"),
-    }
+/// Computes the numbers of all recipients of a tenant anew, and puts right what differs.
+pub async fn reconcile(
+    engine: &Engine,
+    tenant: TenantId,
+    mut asked: Asked<Looked>,
+) -> Result<Told<Looked>, RouterError> {
+    let looked = engine.read(move |tx| reconcile::look(tx, tenant)).await?;
+    let whose: Vec<RecipientId> = looked.differing.iter().map(|one| one.recipient).collect();
+    let told = engine.store.change("reconcile", move |tx| {
+        asked.once(tx, |tx| {
+            Ok(Looked {
+                recipients: looked.recipients,
+                differing: reconcile::repair(tx, tenant, &whose)?,
+            })
+        })
+    });
+    Ok(told.await?)
 }
 
 /// The loop.

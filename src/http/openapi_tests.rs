@@ -1,6 +1,6 @@
 //! The document against the committed file, against its own rules, and against what a real router answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -129,6 +129,8 @@ struct Stage {
     token: String,
     /// A pool of recipients, another one, and a member of the first.
     routing: [String; 3],
+    /// What is routed through the first of them, by the word of its path or the operation that wants it.
+    routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
     elsewhere: tempfile::TempDir,
 }
@@ -183,9 +185,11 @@ async fn stage() -> Stage {
     let token = claimed_task(&face).await;
     let (open, held) = waiting_runs(&face).await;
     let routing = declared(&face).await;
+    let routed = routed(&face, &routing).await;
     Stage {
         token,
         routing,
+        routed,
         open,
         held,
         ended,
@@ -210,6 +214,26 @@ async fn declared(face: &Face) -> [String; 3] {
     let made = face.post_json(&path, "{\"name\": \"member\"}").await;
     ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     ids.try_into().unwrap()
+}
+
+/// An assignment for each thing that one can do with it, an item that waits, and two offers.
+async fn routed(face: &Face, [first, second, _]: &[String; 3]) -> BTreeMap<&'static str, String> {
+    let mut ids = BTreeMap::new();
+    let route = async |body: Value| face.post_json("/api/route", &body.to_string()).await.json()["data"].clone();
+    for id in ["acceptAssignment", "renewAssignment", "completeAssignment", "returnAssignment", "rejectAssignment"] {
+        let decided = route(json!({"work": {"kind": "t"}, "pool_id": first})).await;
+        let assignment = decided["winners"][0]["assignment_id"].as_str().unwrap();
+        ids.insert(id, assignment.to_owned());
+        ids.insert("{decision_id}", decided["id"].as_str().unwrap().to_owned());
+    }
+    let waits = route(json!({"work": {"kind": "t"}, "pool_id": second})).await;
+    ids.insert("cancelWaitingWork", waits["item_id"].as_str().unwrap().to_owned());
+    for _ in 0..2 {
+        let body = json!({"work": {"kind": "t"}, "pool_id": first, "strategy": "shark_tank"});
+        let offered = route(body).await;
+        ids.insert("claimOffer", offered["item_id"].as_str().unwrap().to_owned());
+    }
+    ids
 }
 
 /// Two runs that wait for people; the second is held.
@@ -270,11 +294,13 @@ impl Stage {
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
         let [first, second, member] = &self.routing;
-        let recipient_pool = if operation.id == "addMembership" {
+        let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
+        let recipient_pool = if of_second.contains(&operation.id) {
             second
         } else {
             first
         };
+        let routed = self.routed.get(operation.id).map(String::as_str);
         let names = [
             ("{checkpoint}", checkpoint.as_str()),
             ("{job}", if is_of_schedule { "timed" } else { "a" }),
@@ -289,6 +315,10 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
+            ("{claim_queue_id}", first),
+            ("{decision_id}", &self.routed["{decision_id}"]),
+            ("{assignment_id}", routed.unwrap_or(&self.routed["acceptAssignment"])),
+            ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
         ];
         names
@@ -316,6 +346,10 @@ impl Stage {
                 json!([])
             } else if field.name == "document" {
                 examples()["putWorkflow"]["body"].clone()
+            } else if field.name == "work" {
+                json!({"kind": "t"})
+            } else if field.name == "recipient_id" {
+                Value::from(self.routing[2].as_str())
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())

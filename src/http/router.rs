@@ -213,33 +213,35 @@ fn live_routing(page: Page) -> Page {
             fields(&route::FIELDS), shows(any_data);
         get "/api/decisions", decisions::list, listDecisions, "decision:read", "Decisions by pages, newest first.",
             query(&decisions::FILTERS), query(&PARAMS), shows(snake_page_of::<decisions::DecisionSummary>);
-        get "/api/decisions/{decision}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
+        get "/api/decisions/{decision_id}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
             query(&decisions::SHOWN), shows(any_data);
-        post "/api/decisions/{decision}:replay", replay::replay, replayDecision, "decision:read",
+        post "/api/decisions/{decision_id}:replay", replay::replay, replayDecision, "decision:read",
             "Decides again from what was read then, or as another strategy would have.", fields(&replay::FIELDS), shows(any_data), unaudited();
         get "/api/assignments", assignments::list, listAssignments, "assignment:read", "Work that went to recipients by pages, newest first.",
             query(&assignments::FILTERS), query(&PARAMS), shows(snake_page_of::<assignments::AssignmentView>);
-        get "/api/assignments/{assignment}", assignments::show, showAssignment, "assignment:read", "One assignment.",
+        get "/api/assignments/{assignment_id}", assignments::show, showAssignment, "assignment:read", "One assignment.",
             shows(snake_data::<assignments::AssignmentView>);
-        post "/api/assignments/{assignment}:accept", assignments::accept, acceptAssignment, "assignment:write",
+        post "/api/assignments/{assignment_id}:accept", assignments::accept, acceptAssignment, "assignment:write",
             "Its recipient works on it; its deadline moves, its clock goes on.", shows(snake_data::<assignments::AssignmentView>);
-        post "/api/assignments/{assignment}:renew", assignments::renew, renewAssignment, "assignment:write",
+        post "/api/assignments/{assignment_id}:renew", assignments::renew, renewAssignment, "assignment:write",
             "Its recipient is alive; its deadline moves.", shows(snake_data::<assignments::AssignmentView>);
-        post "/api/assignments/{assignment}:complete", assignments::complete, completeAssignment, "assignment:write", "It is done.",
+        post "/api/assignments/{assignment_id}:complete", assignments::complete, completeAssignment, "assignment:write", "It is done.",
             fields(&assignments::COMPLETE), shows(snake_data::<assignments::AssignmentView>);
-        post "/api/assignments/{assignment}:return", assignments::give_back, returnAssignment, "assignment:write",
+        post "/api/assignments/{assignment_id}:return", assignments::give_back, returnAssignment, "assignment:write",
             "Its recipient gives it back; it is routed to another.", fields(&assignments::RETURN), shows(snake_data::<assignments::AssignmentView>);
-        post "/api/assignments/{assignment}:reject", assignments::reject, rejectAssignment, "assignment:write",
+        post "/api/assignments/{assignment_id}:reject", assignments::reject, rejectAssignment, "assignment:write",
             "Its recipient refuses it; it is routed to another.", fields(&assignments::REJECT), shows(snake_data::<assignments::AssignmentView>);
-        get "/api/queues/{pool}/items", routing_queues::list, listWaitingWork, "pool:read", "Work that waits in a pool, in the order of its queue.",
+        get "/api/queues/{pool_id}/items", routing_queues::list, listWaitingWork, "pool:read", "Work that waits in a pool, in the order of its queue.",
             query(&PARAMS), shows(snake_page_of::<routing_queues::ItemView>);
-        delete "/api/queues/{pool}/items/{item}", routing_queues::cancel, cancelWaitingWork, "pool:write", "Takes work out of its queue.",
+        delete "/api/queues/{pool_id}/items/{item_id}", routing_queues::cancel, cancelWaitingWork, "pool:write", "Takes work out of its queue.",
             shows(snake_data::<routing_queues::CancelledItem>);
-        get "/api/claim-queues/{queue}/items", claims::list, listOffers, "claim:read", "Open offers, in the order of their queue.",
+        post "/api/routing:reconcile", routing_queues::reconcile, reconcileRouting, "pool:write",
+            "Computes the numbers of all recipients anew, and puts right what differs.", shows(snake_data::<routing_queues::ReconciledView>);
+        get "/api/claim-queues/{claim_queue_id}/items", claims::list, listOffers, "claim:read", "Open offers, in the order of their queue.",
             query(&claims::QUERY), shows(snake_data::<Vec<claims::OfferView>>);
-        post "/api/claim-queues/{queue}/items/{item}:claim", claims::claim, claimOffer, "claim:write", "A recipient takes an offer.",
+        post "/api/claim-queues/{claim_queue_id}/items/{item_id}:claim", claims::claim, claimOffer, "claim:write", "A recipient takes an offer.",
             fields(&claims::CLAIM), creates(any_data), refuses(&[429]);
-        post "/api/claim-queues/{queue}:next", claims::next, claimNext, "claim:write",
+        post "/api/claim-queues/{claim_queue_id}:next", claims::next, claimNext, "claim:write",
             "A recipient takes the oldest offer of the best priority that it may have.", fields(&claims::CLAIM), shows(any_data), refuses(&[429]);
     }
 }

@@ -1,6 +1,7 @@
 //! `/api/queues/{pool}/items`: work that waits.
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::Response;
@@ -11,11 +12,13 @@ use utoipa::ToSchema;
 use super::app::App;
 use super::caller::Caller;
 use super::error::Problem;
-use super::live_routing;
+use super::{input, live_routing};
 use super::once::{self, Once};
 use super::paging::{self, Page, Paging};
 use super::runs::Data;
+use crate::domain::routing::charge::Counted;
 use crate::domain::routing::waiting::{WaitKind, Waiting, effective_priority};
+use crate::engine::changes::routing::reconcile::Looked;
 use crate::engine::changes::routing::waiting;
 use crate::engine::router;
 use crate::store::keys::Key;
@@ -150,4 +153,64 @@ pub(super) async fn cancel(
     });
     let told = router::cancel(&app.engine, caller.tenant, (recipient_pool, item), asked).await?;
     once::respond(told, |_| live_routing::missing("item", &text))
+}
+
+/// What a count of all recipients has found.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ReconciledView {
+    /// Recipients whose numbers were computed.
+    recipients: usize,
+    /// Those whose numbers were put right.
+    differences: Vec<DifferenceView>,
+}
+
+/// A recipient whose numbers were not those of its assignments.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DifferenceView {
+    recipient_id: String,
+    stored: CountedView,
+    real: CountedView,
+}
+
+/// Numbers that follow from assignments.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CountedView {
+    current: u32,
+    units: u64,
+    daily_count: u32,
+}
+
+impl CountedView {
+    fn of(counted: Counted) -> CountedView {
+        CountedView {
+            current: counted.current,
+            units: counted.units,
+            daily_count: counted.daily_count,
+        }
+    }
+}
+
+/// Computes the numbers of all recipients anew, and puts right what differs.
+pub(super) async fn reconcile(
+    State(app): State<App>,
+    caller: Caller,
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    input::no_fields(&body)?;
+    let asked = once.ask(|_, looked: &Looked| {
+        let differences = looked.differing.iter().map(|one| DifferenceView {
+            recipient_id: one.recipient.to_string(),
+            stored: CountedView::of(one.stored),
+            real: CountedView::of(one.real),
+        });
+        Ok(Some(once::ok(&Data {
+            data: ReconciledView {
+                recipients: looked.recipients,
+                differences: differences.collect(),
+            },
+        })))
+    });
+    let told = router::reconcile(&app.engine, caller.tenant, asked).await?;
+    once::respond(told, |_| Problem::unavailable())
 }

@@ -214,7 +214,7 @@ fn holds(tx: &mut Tx<'_>, tenant: TenantId, judged: &Judged) -> Result<bool, Sto
     let Ok(passed) = &judged.outcome else {
         return Ok(false);
     };
-    for (id, key, _) in &passed.remember {
+    if let Some((id, key, _)) = &passed.remember {
         let seen = memory::seen(tx, tenant, *id, key)?.map(|row| (row.decision, row.seen_at));
         if seen != passed.read.seen.get(&(*id, key.clone())).copied() {
             return Ok(false);

@@ -128,6 +128,13 @@ fn sla_of(
     Ok(found.and_then(|found| found.config.sla))
 }
 
+/// The recipient pools that a hop from where an item waits may not enter again.
+fn entered(item: &Waiting) -> Vec<RecipientPoolId> {
+    let mut trail = item.trail.clone();
+    trail.push(item.recipient_pool);
+    trail
+}
+
 /// What goes on in the recipient pool of an escalation.
 fn escalated(lineage: &Lineage, to: RecipientPoolId, trail: &[RecipientPoolId]) -> Lineage {
     Lineage {
@@ -233,7 +240,7 @@ fn of_item(tx: &mut Tx<'_>, timer: &Timer, item: &Waiting) -> Result<(), StoreEr
                         hop_since: now,
                         sla_due_at: None,
                         wake_at: None,
-                        lineage: escalated(&item.lineage, to, &item.trail),
+                        lineage: escalated(&item.lineage, to, &entered(item)),
                         record_version: item.record_version + 1,
                         ..item.clone()
                     };
@@ -255,7 +262,7 @@ fn of_item(tx: &mut Tx<'_>, timer: &Timer, item: &Waiting) -> Result<(), StoreEr
                 after.kind = WaitKind::Again;
                 after.lineage.entry = Some(to);
                 after.lineage.cause = Cause::Catchall;
-                after.lineage.trail.clone_from(&item.trail);
+                after.lineage.trail = entered(item);
                 waiting_work::replace(tx, tenant, item, &after)?;
                 routing_live::stir(tx, tenant, item.recipient_pool, "the catchall is due").map(drop)
             }
