@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore, route, runs,
-    schedules, slots, status, torture, workflows,
+    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore,
+    route, runs, schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\

@@ -175,7 +175,10 @@ fn reason(candidate: &Value) -> Option<String> {
 
 async fn reconcile(session: &Session) -> Result<Exit, Failure> {
     let show = &session.show;
-    let answer = session.client.post(&["api", "routing:reconcile"], None, None).await?;
+    let answer = session
+        .client
+        .post(&["api", "routing:reconcile"], None, None)
+        .await?;
     let data = fields::data(&answer.value);
     let differing = fields::list(data, &["differences"]);
     if show.json {
@@ -192,7 +195,11 @@ async fn reconcile(session: &Session) -> Result<Exit, Failure> {
             count => format!("{recipients} recipients: the numbers of {count} were put right\n"),
         })?;
     }
-    Ok(if differing.is_empty() { Exit::Done } else { Exit::Negative })
+    Ok(if differing.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Negative
+    })
 }
 
 #[cfg(test)]
@@ -202,8 +209,14 @@ mod tests {
     #[test]
     fn a_reason_is_one_line() {
         let candidate = json!({"reason": {"code": "capacity.concurrent", "current": 5, "max": 5}});
-        assert_eq!(reason(&candidate).unwrap(), "capacity.concurrent (current 5, max 5)");
-        assert_eq!(reason(&json!({"reason": {"code": "excluded"}})).unwrap(), "excluded");
+        assert_eq!(
+            reason(&candidate).unwrap(),
+            "capacity.concurrent (current 5, max 5)"
+        );
+        assert_eq!(
+            reason(&json!({"reason": {"code": "excluded"}})).unwrap(),
+            "excluded"
+        );
         assert_eq!(reason(&json!({"verdict": "won"})), None);
     }
 }

@@ -304,7 +304,9 @@ fn whole(
     if explain != Explain::All || !is_cut {
         return Ok(data);
     }
-    let Some(digest) = &row.snapshot else { return Ok(data) };
+    let Some(digest) = &row.snapshot else {
+        return Ok(data);
+    };
     let Some(text) = decisions::snapshot(rows, tenant, digest)? else {
         return Ok(data);
     };

@@ -30,6 +30,8 @@ mod job_detail;
 mod job_list;
 mod jobs;
 mod live_routing;
+#[cfg(test)]
+mod live_routing_tests;
 mod log_search;
 mod logs;
 mod metrics;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::fixture::{Answer, BEGIN, Face};
+use super::fixture::{Answer, BEGIN, Face, routed};
 use super::openapi;
 use super::operation::Operation;
 use super::param::{Kind, Param};
@@ -216,26 +216,6 @@ async fn declared(face: &Face) -> [String; 3] {
     ids.try_into().unwrap()
 }
 
-/// An assignment for each thing that one can do with it, an item that waits, and two offers.
-async fn routed(face: &Face, [first, second, _]: &[String; 3]) -> BTreeMap<&'static str, String> {
-    let mut ids = BTreeMap::new();
-    let route = async |body: Value| face.post_json("/api/route", &body.to_string()).await.json()["data"].clone();
-    for id in ["acceptAssignment", "renewAssignment", "completeAssignment", "returnAssignment", "rejectAssignment"] {
-        let decided = route(json!({"work": {"kind": "t"}, "pool_id": first})).await;
-        let assignment = decided["winners"][0]["assignment_id"].as_str().unwrap();
-        ids.insert(id, assignment.to_owned());
-        ids.insert("{decision_id}", decided["id"].as_str().unwrap().to_owned());
-    }
-    let waits = route(json!({"work": {"kind": "t"}, "pool_id": second})).await;
-    ids.insert("cancelWaitingWork", waits["item_id"].as_str().unwrap().to_owned());
-    for _ in 0..2 {
-        let body = json!({"work": {"kind": "t"}, "pool_id": first, "strategy": "shark_tank"});
-        let offered = route(body).await;
-        ids.insert("claimOffer", offered["item_id"].as_str().unwrap().to_owned());
-    }
-    ids
-}
-
 /// Two runs that wait for people; the second is held.
 async fn waiting_runs(face: &Face) -> (String, String) {
     let waits = json!({"family_slug": "waits", "steps": [{"ref": "yes", "type": "STEP_TYPE_APPROVAL"},
@@ -317,7 +297,10 @@ impl Stage {
             ("{pool_id}", recipient_pool),
             ("{claim_queue_id}", first),
             ("{decision_id}", &self.routed["{decision_id}"]),
-            ("{assignment_id}", routed.unwrap_or(&self.routed["acceptAssignment"])),
+            (
+                "{assignment_id}",
+                routed.unwrap_or(&self.routed["acceptAssignment"]),
+            ),
             ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
         ];

@@ -23,8 +23,16 @@ use crate::words::ids::DecisionId;
 
 /// The fields of the body.
 pub(super) const FIELDS: [Param; 2] = [
-    Param::query("pipeline", Kind::Text, "Another strategy, recipe or `pipeline:NAME` of the pool."),
-    Param::query("strategy_options", Kind::Any, "Over those of the pool, by strategy."),
+    Param::query(
+        "pipeline",
+        Kind::Text,
+        "Another strategy, recipe or `pipeline:NAME` of the pool.",
+    ),
+    Param::query(
+        "strategy_options",
+        Kind::Any,
+        "Over those of the pool, by strategy.",
+    ),
 ];
 
 /// What the store knows only, and no pass decides.
@@ -40,13 +48,17 @@ struct Otherwise {
 impl Otherwise {
     fn read(body: &[u8]) -> Result<Otherwise, Problem> {
         let fields = known(body, &FIELDS)?;
-        let fault = |pointer: &str, detail: &str| {
-            Problem::faulty(vec![Fault::new(pointer, "field.type", detail)])
-        };
+        let fault =
+            |pointer: &str, detail: &str| Problem::faulty(vec![Fault::new(pointer, "field.type", detail)]);
         let strategy = match fields.get("pipeline").filter(|value| !value.is_null()) {
             None => None,
             Some(Value::String(text)) => Some(text.clone()),
-            Some(_) => return Err(fault("/pipeline", "must be the name of a strategy, a recipe or a pipeline")),
+            Some(_) => {
+                return Err(fault(
+                    "/pipeline",
+                    "must be the name of a strategy, a recipe or a pipeline",
+                ));
+            }
         };
         let options = match fields.get("strategy_options").filter(|value| !value.is_null()) {
             None => Map::new(),
@@ -66,7 +78,11 @@ impl Otherwise {
         }
         for (strategy, options) in &self.options {
             if let Value::Object(options) = options {
-                let of_strategy = recalled.request.strategy_options.entry(strategy.clone()).or_default();
+                let of_strategy = recalled
+                    .request
+                    .strategy_options
+                    .entry(strategy.clone())
+                    .or_default();
                 of_strategy.extend(options.clone());
             }
         }

@@ -17,9 +17,10 @@ use super::paging::PARAMS;
 use super::{
     assignments, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front, graph,
     health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages,
-    pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again, run_bulk, run_list,
-    run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots, start,
-    status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions, workflows,
+    pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again, run_bulk,
+    run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots,
+    start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions,
+    workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`

@@ -59,7 +59,11 @@ pub(super) fn register_counters(to: &mut Registry, metrics: &RoutingMetrics) {
     let decisions = "Decisions by pool and outcome";
     to.register("ductor_decisions", decisions, metrics.decisions.clone());
     let seconds = "Seconds of parts of decisions: judge (read and decide), commit";
-    to.register("ductor_decision_seconds", seconds, metrics.decision_seconds.clone());
+    to.register(
+        "ductor_decision_seconds",
+        seconds,
+        metrics.decision_seconds.clone(),
+    );
     let errors = "Rules that could not be evaluated";
     to.register("ductor_rule_errors", errors, metrics.rule_error_counts.clone());
     let zero = "Passes in which every candidate of a pool was rejected by one and the same code";
@@ -94,5 +98,9 @@ pub(super) fn register_pools(to: &mut Registry, metrics: &RoutingMetrics, seen: 
 /// 1 where nothing is taken at all.
 #[expect(clippy::cast_precision_loss, reason = "a gauge needs no more than 52 bits")]
 fn share(used: u64, capacity: u64) -> f64 {
-    if capacity == 0 { 1.0 } else { used as f64 / capacity as f64 }
+    if capacity == 0 {
+        1.0
+    } else {
+        used as f64 / capacity as f64
+    }
 }

@@ -3,7 +3,9 @@
 use super::error::StoreError;
 use super::rows::{Delivering, EffectDueRow, Number, Present};
 use super::table::Rows;
-use super::tables::{DELIVERING, EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, ROUTING_ALERTS, RUN_EFFECTS};
+use super::tables::{
+    DELIVERING, EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, ROUTING_ALERTS, RUN_EFFECTS,
+};
 use super::tx::Tx;
 use crate::domain::report::{Effect, EffectState, ReportTarget};
 use crate::words::ids::{RunId, TenantId};

@@ -3,8 +3,7 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::live_rows::{
-    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerKind,
-    TimerRow, WorkRow,
+    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerKind, TimerRow, WorkRow,
 };
 use crate::domain::routing::assignment::tests::assignment;
 use crate::domain::routing::assignment::{Assignment, AssignmentState, ClaimedFrom, EndKind, Lineage, Tried};
@@ -18,7 +17,9 @@ use crate::domain::routing::sla::{Breached, SlaKind};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::tests::waiting;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
-use crate::words::ids::{AssignmentId, DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId};
+use crate::words::ids::{
+    AssignmentId, DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId,
+};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -95,7 +96,13 @@ fn assignment_samples(out: &mut Vec<Sample>) {
 
 fn item_samples(out: &mut Vec<Sample>) {
     out.push(sample("queued", &waiting()));
-    out.push(sample("again", &Waiting { kind: WaitKind::Again, ..waiting() }));
+    out.push(sample(
+        "again",
+        &Waiting {
+            kind: WaitKind::Again,
+            ..waiting()
+        },
+    ));
     let catchall = WaitKind::Catchall {
         due_at: Micros(5_000),
         to: RecipientPoolId([8; 16]),
@@ -131,7 +138,13 @@ fn decision_samples(out: &mut Vec<Sample>) {
             text: json(),
         },
     ));
-    out.push(sample("any", &SnapshotRow { uses: 2, text: json() }));
+    out.push(sample(
+        "any",
+        &SnapshotRow {
+            uses: 2,
+            text: json(),
+        },
+    ));
     let mut state = StageState {
         cursor: Some(RecipientId([5; 16])),
         level: -3,
@@ -158,6 +171,10 @@ fn decision_samples(out: &mut Vec<Sample>) {
             expires_at: Micros(9_000),
         },
     ));
+    loop_samples(out);
+}
+
+fn loop_samples(out: &mut Vec<Sample>) {
     let recipient_pool = RecipientPoolId([4; 16]);
     out.push(sample("any", &TimerRow { recipient_pool }));
     out.push(sample(

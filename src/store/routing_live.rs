@@ -7,7 +7,8 @@ use super::live_rows::{DrainRow, PoolCounts, TimerKind, TimerRow};
 use super::rows::{Number, Present};
 use super::table::Rows;
 use super::tables::{
-    ASSIGNMENT_INDEX, ASSIGNMENTS, CLAIMS, DRAINS, LEARNED, META, POOL_COUNTS, RECIPIENT_LIVE, ROUTING_TIMERS, STRATEGY_STATES,
+    ASSIGNMENT_INDEX, ASSIGNMENTS, CLAIMS, DRAINS, LEARNED, META, POOL_COUNTS, RECIPIENT_LIVE,
+    ROUTING_TIMERS, STRATEGY_STATES,
 };
 use super::tx::Tx;
 use crate::domain::routing::assignment::Assignment;

@@ -29,7 +29,10 @@ use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
-use crate::words::ids::{AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId, WaitingId, WorkId};
+use crate::words::ids::{
+    AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId,
+    TenantId, WaitingId, WorkId,
+};
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};
 

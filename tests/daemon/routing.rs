@@ -60,7 +60,11 @@ fn counts_equal_rows_after_kills_in_the_middle() {
                     let Some(id) = decision["winners"][0]["assignment_id"].as_str() else {
                         continue;
                     };
-                    let verb = if heard.len() % 3 == 0 { "reject" } else { "complete" };
+                    let verb = if heard.len() % 3 == 0 {
+                        "reject"
+                    } else {
+                        "complete"
+                    };
                     let path = format!("/api/assignments/{id}:{verb}");
                     drop(client.request("POST", &path, &json, b"{}"));
                 }
@@ -111,13 +115,22 @@ fn work_goes_to_who_comes_online() {
     let of = pool(&daemon, "p", &json!({}));
     let agent = member(&daemon, &of, "a", &json!({"state": "RECIPIENT_STATE_OFFLINE"}));
     assert_eq!(route(&daemon, &of)["outcome"], "queued");
-    let waits = daemon.get(&format!("/api/queues/{of}/items")).expect_status(200).json();
-    assert_eq!(waits["data"][0]["histogram"], json!({"state.offline": 1}), "{waits}");
+    let waits = daemon
+        .get(&format!("/api/queues/{of}/items"))
+        .expect_status(200)
+        .json();
+    assert_eq!(
+        waits["data"][0]["histogram"],
+        json!({"state.offline": 1}),
+        "{waits}"
+    );
     daemon
         .post(&format!("/api/recipients/{agent}/resume"), &json!({}))
         .expect_status(200);
     daemon.wait("the assignment", || {
-        let list = daemon.get(&format!("/api/assignments?recipient_id={agent}&state=open")).json();
+        let list = daemon
+            .get(&format!("/api/assignments?recipient_id={agent}&state=open"))
+            .json();
         (list["data"].as_array().unwrap().len() == 1).then_some(())
     });
 }
@@ -128,7 +141,12 @@ fn the_command_line_decides_and_explains() {
     let daemon = Daemon::start("jobs: []\n");
     let of = pool(&daemon, "p", &json!({}));
     member(&daemon, &of, "Jordan Reyes", &json!({}));
-    member(&daemon, &of, "Kim Osei", &json!({"state": "RECIPIENT_STATE_OFFLINE"}));
+    member(
+        &daemon,
+        &of,
+        "Kim Osei",
+        &json!({"state": "RECIPIENT_STATE_OFFLINE"}),
+    );
     let file = daemon.place().write("work.json", "{\"kind\": \"ticket\"}");
     let file = file.to_str().unwrap();
     let tested = daemon.cli(&["route", "test", "--input", file, "--to-pool", &of]);
@@ -136,13 +154,19 @@ fn the_command_line_decides_and_explains() {
     assert!(tested.stdout.contains("nothing was written"), "{tested:?}");
     let decided = daemon.cli(&["route", "decide", "--input", file, "--to-pool", &of]);
     assert_eq!(decided.status, 0, "{decided:?}");
-    assert!(decided.stdout.contains("Jordan Reyes") && decided.stdout.contains("state.offline"), "{decided:?}");
+    assert!(
+        decided.stdout.contains("Jordan Reyes") && decided.stdout.contains("state.offline"),
+        "{decided:?}"
+    );
     let list = daemon.get("/api/decisions").expect_status(200).json();
     assert_eq!(list["data"].as_array().unwrap().len(), 1, "{list}");
     let id = list["data"][0]["id"].as_str().unwrap();
     let shown = daemon.cli(&["route", "show", id]);
     assert!(shown.stdout.contains("Jordan Reyes"), "{shown:?}");
-    let replayed = daemon.post(&format!("/api/decisions/{id}:replay"), &json!({})).expect_status(200).json();
+    let replayed = daemon
+        .post(&format!("/api/decisions/{id}:replay"), &json!({}))
+        .expect_status(200)
+        .json();
     assert_eq!(replayed["data"]["identical"], true, "{replayed}");
     let missing = daemon.cli(&["route", "show", "019ad0f2-7c11-7a3e-9b52-3c1e5a7d0a01"]);
     assert_eq!(missing.status, 3, "{missing:?}");

@@ -333,7 +333,11 @@ pub fn delete(tx: &mut Tx<'_>, by: &Wisher, id: RecipientId, release: bool) -> R
     }
     if assignments::has_open(tx, by.tenant, id)? && !release {
         let detail = "it has open assignments; `?release=true` has them expire and go elsewhere";
-        return Ok(Outcome::taken("recipient.has_open_assignments", "", detail.to_owned()));
+        return Ok(Outcome::taken(
+            "recipient.has_open_assignments",
+            "",
+            detail.to_owned(),
+        ));
     }
     assignments::release(tx, by.tenant, id)?;
     routing_live::forget(tx, by.tenant, id)?;

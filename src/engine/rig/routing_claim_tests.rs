@@ -11,9 +11,9 @@ use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::routing::assignments::Act;
 use crate::engine::changes::routing::claims::Claimed;
 use crate::engine::router::{self, Router};
+use crate::store::routing_rows::ObjectRow;
 use crate::store::table::Rows;
 use crate::store::tables::{CLAIM_QUEUES, EFFECTS, ROUTING_ALERTS};
-use crate::store::routing_rows::ObjectRow;
 use crate::store::{FeedItem, offers};
 use crate::words::ids::{ClaimQueueId, RecipientId, RecipientPoolId, WaitingId};
 use crate::words::payload::JsonText;
@@ -54,7 +54,9 @@ fn offered(rig: &RoutingRig, pool: RecipientPoolId, work: Value) -> WaitingId {
 fn of_fifty_claims_one_wins() {
     let rig = rig();
     let (pool, queue) = pond(&rig, json!({}));
-    let many: Vec<RecipientId> = (0..50).map(|number| rig.member(pool, &format!("r{number}"), json!({}))).collect();
+    let many: Vec<RecipientId> = (0..50)
+        .map(|number| rig.member(pool, &format!("r{number}"), json!({})))
+        .collect();
     let item = offered(&rig, pool, json!({}));
     let tenancy = rig.wait(rig.engine.tenancy(TENANT)).unwrap();
     let claims = rig.wait(async {
@@ -114,7 +116,10 @@ fn a_claim_without_an_answer_goes_back_without_its_holder() {
     let rig = rig();
     let sla = json!({"sla": {"enabled": true, "max_response_time": "20s"}});
     let (pool, queue) = pond(&rig, sla);
-    let (idle, keen) = (rig.member(pool, "idle", json!({})), rig.member(pool, "keen", json!({})));
+    let (idle, keen) = (
+        rig.member(pool, "idle", json!({})),
+        rig.member(pool, "keen", json!({})),
+    );
     let item = offered(&rig, pool, json!({}));
     let Claimed::Got(got) = rig.claim(queue, Some(item), idle) else {
         panic!("not claimed");
@@ -124,7 +129,10 @@ fn a_claim_without_an_answer_goes_back_without_its_holder() {
     assert_eq!(ended.end.unwrap().kind, EndKind::Neglected);
     let offer = rig.read(|tx| offers::offer(tx, TENANT, item)).unwrap();
     assert_eq!(offer.neglect_count, 1);
-    assert!(matches!(rig.claim(queue, Some(item), idle), Claimed::No(NoClaim::Tried(_))));
+    assert!(matches!(
+        rig.claim(queue, Some(item), idle),
+        Claimed::No(NoClaim::Tried(_))
+    ));
     let Claimed::Got(again) = rig.claim(queue, None, keen) else {
         panic!("not claimed again");
     };
@@ -141,14 +149,19 @@ fn an_offer_ends_with_its_time() {
     let me = rig.member(pool, "me", json!({}));
     let item = offered(&rig, pool, json!({}));
     rig.pass_time(30_000);
-    assert!(matches!(rig.claim(queue, Some(item), me), Claimed::No(NoClaim::Closed)));
+    assert!(matches!(
+        rig.claim(queue, Some(item), me),
+        Claimed::No(NoClaim::Closed)
+    ));
     assert_eq!(rig.outcomes().last().unwrap(), "dropped");
 }
 
 fn breaches(rig: &RoutingRig) -> Vec<FeedItem> {
     let rows = rig.read(|tx| tx.scan(&crate::store::tables::CHANGES, &(), None, usize::MAX));
     let items = rows.into_iter().flat_map(|(_, row)| row.items);
-    items.filter(|item| item.topic == "routing.sla_breached").collect()
+    items
+        .filter(|item| item.topic == "routing.sla_breached")
+        .collect()
 }
 
 /// 45: an SLA breach fires once over a restart; a late fire has both times; the alert is owed with it and decides nothing.
@@ -179,8 +192,17 @@ fn a_breach_fires_once_also_after_a_stop() {
     rig.pass_time(5_000);
     let fired = breaches(&rig);
     assert_eq!(fired.len(), 2);
-    assert!(fired[1].detail.as_deref().unwrap().contains("\"kind\":\"response\""));
-    assert!(rig.assignments()[0].state.is_live(), "without an escalation it stays where it is");
+    assert!(
+        fired[1]
+            .detail
+            .as_deref()
+            .unwrap()
+            .contains("\"kind\":\"response\"")
+    );
+    assert!(
+        rig.assignments()[0].state.is_live(),
+        "without an escalation it stays where it is"
+    );
 }
 
 /// 8.4: an escalation is a new pass in another pool, and says so when the work waits there.

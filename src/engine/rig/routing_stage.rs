@@ -138,7 +138,8 @@ impl RoutingRig {
     pub(super) fn dry(&self, body: &Value) -> Judged {
         let tenancy = self.wait(self.engine.tenancy(TENANT)).unwrap();
         let wish = Wish::fresh(self.request(body), DecisionId::fresh());
-        self.wait(router::judge(&self.engine, Arc::new(tenancy), wish)).unwrap()
+        self.wait(router::judge(&self.engine, Arc::new(tenancy), wish))
+            .unwrap()
     }
 
     /// Everything that the loop does now; when it looks again.
@@ -206,7 +207,11 @@ impl RoutingRig {
     pub(super) fn all_rows(&self) -> Vec<(usize, Vec<u8>, Vec<u8>)> {
         let rows = |table| self.read(|tx| tx.raw_scan(table, &[], None, false, usize::MAX));
         (0..all::COUNT)
-            .flat_map(|table| rows(table).into_iter().map(move |(key, value)| (table, key, value)))
+            .flat_map(|table| {
+                rows(table)
+                    .into_iter()
+                    .map(move |(key, value)| (table, key, value))
+            })
             .collect()
     }
 

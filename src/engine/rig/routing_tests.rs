@@ -10,10 +10,10 @@ use crate::domain::routing::ask;
 use crate::domain::routing::assignment::{AssignmentState, EndKind};
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::pass::Refusal;
+use crate::engine::changes::recipient_pools;
 use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::routing::assignments::{Act, Acted};
 use crate::engine::changes::routing::route::{No, Routed};
-use crate::engine::changes::recipient_pools;
 use crate::engine::router;
 use crate::os::failpoint::Fault;
 use crate::words::chance::Chance;
@@ -70,7 +70,11 @@ fn counters_equal_rows_after_a_thousand_random_steps() {
     let rig = rig();
     let pool = rig.routing_pool("p", json!({"default_timeout": "90s"}));
     for name in ["a", "b", "c"] {
-        rig.member(pool, name, json!({"capacity": {"max_concurrent": 4, "daily_limit": 60}}));
+        rig.member(
+            pool,
+            name,
+            json!({"capacity": {"max_concurrent": 4, "daily_limit": 60}}),
+        );
     }
     let mut chance = Chance::new(7);
     for step in 0..1_000 {
@@ -117,7 +121,10 @@ fn a_route_call_is_all_or_nothing() {
     assert!(failed.is_err());
     let after = rig.all_rows();
     let differing = after.iter().filter(|row| !before.contains(row)).count();
-    assert!(differing <= 1, "at most the number of the store's last commit: {differing}");
+    assert!(
+        differing <= 1,
+        "at most the number of the store's last commit: {differing}"
+    );
     assert!(rig.assignments().is_empty() && rig.outcomes().is_empty());
     let again = rig.wait(router::route(&rig.engine, tenancy, request, Asked::plain()));
     assert!(matches!(again, Ok(Told::Now(Routed::Decided(_), _))));
@@ -174,7 +181,10 @@ fn hops_are_bounded_by_depth_and_by_the_visited_set() {
     assert_eq!(rig.waiting(next).len(), 1, "it waits in the first pool");
 
     let one = rig.routing_pool("one", json!({}));
-    let two = rig.routing_pool("two", json!({"fallback": "overflow", "overflow_pool_id": one.to_string()}));
+    let two = rig.routing_pool(
+        "two",
+        json!({"fallback": "overflow", "overflow_pool_id": one.to_string()}),
+    );
     rig.patch_pool(
         one,
         json!({"config": {"fallback": "overflow", "overflow_pool_id": two.to_string()}}),
@@ -202,7 +212,11 @@ fn a_catchall_waits_for_its_delay() {
     rig.pass_time(20_000);
     rig.act(assigned(&first), DONE);
     rig.settle();
-    assert_eq!(rig.assignments().last().unwrap().recipient, agent, "freed during the delay");
+    assert_eq!(
+        rig.assignments().last().unwrap().recipient,
+        agent,
+        "freed during the delay"
+    );
     let third = rig.route_in(pool, json!({}));
     assert_eq!(word(&third), "deferred_catchall");
     rig.pass_time(29_999);
@@ -343,10 +357,7 @@ fn who_rejected_is_not_asked_again() {
     let strict = rig.routing_pool("strict", json!({"fallback": "drop"}));
     rig.member(strict, "c", json!({}));
     let only = rig.route_in(strict, json!({}));
-    assert!(matches!(
-        rig.act(assigned(&only), Act::Accept),
-        Acted::Done(_)
-    ));
+    assert!(matches!(rig.act(assigned(&only), Act::Accept), Acted::Done(_)));
     assert!(matches!(rig.act(assigned(&only), reject()), Acted::Refused(_)));
     let back = Act::Return {
         reason: String::new(),
@@ -423,7 +434,10 @@ fn two_clients_never_share_a_last_slot() {
                 other => panic!("{other:?}"),
             })
             .collect();
-        assert!(words.contains(&"assigned") && words.contains(&"dropped"), "{words:?}");
+        assert!(
+            words.contains(&"assigned") && words.contains(&"dropped"),
+            "{words:?}"
+        );
         assert_eq!(rig.live(agent).current, 1);
         let open = rig.assignments().pop().unwrap();
         rig.act(open.id, DONE);

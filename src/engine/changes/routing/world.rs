@@ -14,11 +14,14 @@ use crate::domain::routing::ready::{Prepared, ReadyRule};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
 use crate::store::routing_live::{self, Lookup};
-use crate::store::tables::{LEARNED, STRATEGY_STATES};
+use crate::store::tables::{LEARNED, STRATEGY_STATES, TENANTS};
 use crate::store::{Rows, StoreError, memory, routing_objects};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::time::Micros;
+
+/// The name of the first tenant, which needs no row.
+const DEFAULT_NAME: &str = "default";
 
 /// Whose world it is.
 #[derive(Debug, Clone)]
@@ -35,10 +38,14 @@ pub struct Tenancy {
 
 impl Tenancy {
     /// That of a tenant.
-    pub fn of(_rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+    pub fn of(rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+        let name = match rows.get(&TENANTS, &(tenant,))? {
+            Some(row) => row.name,
+            None => DEFAULT_NAME.to_owned(),
+        };
         Ok(Tenancy {
             tenant,
-            name: "default".to_owned(),
+            name,
             default_recipient_pool: None,
             pipeline_mode: PipelineMode::Linear,
         })
