@@ -96,6 +96,9 @@ fn literal(chance: &mut Chance) -> String {
 
 fn rule(chance: &mut Chance, depth: u32) -> String {
     let leaf = depth == 0 || chance.one_in(3);
+    if leaf && !chance.one_in(6) {
+        return fitting(chance);
+    }
     match if leaf {
         chance.below(7)
     } else {

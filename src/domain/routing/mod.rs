@@ -8,10 +8,18 @@
 //! pool to recipient pool; `hop` goes through one: `gate` (nine checks in a fixed order), `select` (a `pipeline` of filters,
 //! scores and a pick by one of the `strategies`), a fallback. Every candidate that leaves has a `reason`; together they are
 //! the `explanation` of the `decision`. `snapshot` keeps what was read, from which `replay` gives the same again.
+//!
+//! `assignment`, `waiting` and `offer` are what a decision leaves behind and how each goes on; `charge` keeps the live numbers
+//! that follow from assignments; `budget` and `sla` are the bounds on claims and the clocks on waiting and answering. `ask` reads
+//! what is asked of a decision.
 
+pub mod ask;
+pub mod assignment;
+pub mod budget;
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;
+pub mod charge;
 pub mod decision;
 pub mod distance;
 pub mod duration;
@@ -27,6 +35,7 @@ pub mod live;
 mod measure;
 pub mod numbers;
 pub mod objects;
+pub mod offer;
 mod opening;
 pub mod pass;
 pub mod patch;
@@ -43,12 +52,14 @@ pub mod seed;
 mod select;
 pub mod shadow;
 pub mod sight;
+pub mod sla;
 pub mod snapshot;
 pub mod state;
 pub mod strategies;
 mod summary;
 #[cfg(test)]
 mod tests;
+pub mod waiting;
 pub mod wants;
 pub mod work;
 pub mod work_limits;

@@ -4,7 +4,6 @@ use super::duration;
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use super::numbers;
 use super::pipeline::{
     By, Fallback, Options, Pick, Pipeline, Score, SortKey, Stage, Target, TraitFilter, make_use, sources,
 };

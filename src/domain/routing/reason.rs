@@ -1,7 +1,7 @@
 //! Why a candidate does not get the work, and notes on a decision: a closed registry. A code is never renamed or reused.
 
 use super::duration;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::numbers;
 use crate::words::ids::{DecisionId, RecipientId};
@@ -326,10 +326,7 @@ impl Reason {
 
     /// Code and parameters, as they stand in a decision.
     pub fn to_json(&self) -> Value {
-        let mut object = match self.parameters() {
-            Value::Object(object) => object,
-            _ => Map::new(),
-        };
+        let mut object = self.parameters().as_object().cloned().unwrap_or_default();
         object.insert("code".to_owned(), Value::from(self.code()));
         Value::Object(object)
     }

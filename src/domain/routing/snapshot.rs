@@ -171,6 +171,11 @@ impl Member {
     }
 }
 
+/// The snapshot of a pass.
+pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
+    take(request, passed.decision.at, passed.decision.id, &passed.read)
+}
+
 /// The snapshot of a pass over what it read.
 pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) -> Snapshot {
     let reads = Reads::of(request, read);

@@ -53,7 +53,7 @@ fn crowd(budget_micro: u64) -> Rig {
     );
     for name in &names {
         rig.member(name, |recipient, live| {
-            (recipient.max_concurrent, live.current) = (5, 5)
+            (recipient.max_concurrent, live.current) = (5, 5);
         });
     }
     rig.configure(1, |known| {
@@ -121,18 +121,18 @@ fn test_17_without_a_budget_each_may_go_one_above() {
 fn the_ladder_of_availability_goes_step_by_step() {
     let mut rig = Rig::new("availability_fallback", &["a", "b", "c"]);
     rig.member("b", |_, live| {
-        live.state = crate::domain::routing::objects::RecipientState::Busy
+        live.state = crate::domain::routing::objects::RecipientState::Busy;
     });
     rig.member("c", |recipient, live| {
-        (recipient.max_concurrent, live.current) = (1, 1)
+        (recipient.max_concurrent, live.current) = (1, 1);
     });
     assert_eq!(rig.winner(&rig.look()), "a");
     rig.member("a", |_, live| {
-        live.state = crate::domain::routing::objects::RecipientState::Offline
+        live.state = crate::domain::routing::objects::RecipientState::Offline;
     });
     assert_eq!(rig.winner(&rig.look()), "b");
     rig.member("b", |_, live| {
-        live.state = crate::domain::routing::objects::RecipientState::Offline
+        live.state = crate::domain::routing::objects::RecipientState::Offline;
     });
     let passed = rig.look();
     assert_eq!(

@@ -13,8 +13,10 @@ use crate::domain::routing::objects::{
     RecipientPool, RecipientState, RoutingMode, Rule, ShardBy, Sharding, Status, Trait, TraitOp, Window,
 };
 use crate::domain::routing::pass::{Flow, Request};
+use crate::domain::routing::recipes::{RECIPES, Recipe};
 use crate::domain::routing::strategies::CATALOGUE;
-use crate::domain::routing::{recipes::RECIPES, work::Work};
+use crate::domain::routing::strategies::pacing::window_start;
+use crate::domain::routing::work::Work;
 use crate::words::chance::Chance;
 use crate::words::ids::ClaimQueueId;
 use crate::words::time::Micros;
@@ -106,8 +108,10 @@ fn live(chance: &mut Chance, made: &mut Candidate) {
         learned.n = f64::from(1 + small(chance, 20));
         learned.successes = learned.n * f64::from(small(chance, 11)) / 10.3;
         learned.faded_at = before(chance);
-        learned.ewma_us = Some(f64::from(small(chance, 1_000_000)) / 7.0);
+        learned.ewma_us = Some(f64::from(small(chance, 2_000_000_000)) / 7.0);
         learned.ewma_at = before(chance);
+        learned.delivered = chance.below(6);
+        learned.delivered_since = Some(window_start(NOW, 86_400_000_000));
     }
     made.bid = (!chance.one_in(3)).then(|| Bid {
         amount: i64::from(small(chance, 10)) * 1_000,
@@ -191,6 +195,8 @@ fn options(chance: &mut Chance, known: &mut RecipientPool) {
         ),
         ("quota_pacing", json!({"quota": 5})),
         ("nearest", json!({"max_radius": 9e6})),
+        ("highest_bid", json!({"reserve": 3_000})),
+        ("second_price", json!({"reserve": 2_000, "increment": 100})),
         ("broadcast", json!({"max": 2})),
         ("peak_ewma", json!({"choices": chance.below(3)})),
         ("sla_deadline", json!({"allow_breach": chance.one_in(2)})),
@@ -207,7 +213,7 @@ fn options(chance: &mut Chance, known: &mut RecipientPool) {
 /// The pipelines that exist without naming one: strategies, then recipes, then one that was written.
 pub(super) fn strategies() -> Vec<String> {
     let keys = CATALOGUE.iter().map(|info| info.key.to_owned());
-    let recipes = RECIPES.iter().map(|recipe| recipe.pinned());
+    let recipes = RECIPES.iter().map(Recipe::pinned);
     keys.chain(recipes).chain(["pipeline:own".to_owned()]).collect()
 }
 

@@ -90,7 +90,7 @@ fn test_19_the_first_failing_check_is_the_reason_and_all_are_told_when_asked() {
         assert_eq!(verdict.reason.as_ref().unwrap().code(), code);
         match code {
             "rule.false" => rig.attach(Vec::new()),
-            "flow.limited" => drop(rig.world.flows.clear()),
+            "flow.limited" => rig.world.flows.clear(),
             _ => rig.member("a", |recipient, live| match code {
                 "status.paused" => recipient.status = Status::Active,
                 "state.offline" => live.state = RecipientState::Available,
@@ -152,7 +152,7 @@ fn test_37_a_trait_that_nobody_has_is_named() {
     rig.world.traits = Arc::new(vec![required("language", TraitOp::Contains)]);
     for name in ["a", "b", "c"] {
         rig.member(name, |recipient, _| {
-            drop(recipient.attributes.insert("language".to_owned(), json!(["en"])))
+            drop(recipient.attributes.insert("language".to_owned(), json!(["en"])));
         });
     }
     rig.request.work = work(&json!({"language": ["en", "es"]}));

@@ -96,7 +96,7 @@ fn test_50_a_rule_that_fails_is_told_and_does_not_match() {
     );
     rig.attach(vec![filter.clone()]);
     rig.member("b", |recipient, _| {
-        drop(recipient.attributes.insert("level".to_owned(), json!(3)))
+        drop(recipient.attributes.insert("level".to_owned(), json!(3)));
     });
     let passed = rig.look();
     assert_eq!(rig.winner(&passed), "b");
@@ -144,9 +144,8 @@ fn rules_of_the_recipient_pool_filter_boost_redirect_and_drop() {
     assert_eq!(rig.look().decision.outcome, Outcome::Dropped);
 }
 
-/// The decision of the specification, member for member.
-#[test]
-fn a_decision_on_the_wire_has_the_shape_of_the_specification() {
+/// The recipient pool of the example.
+fn example() -> Rig {
     let mut rig = Rig::new(
         "",
         &["Jordan Reyes", "Kim Osei", "Lee Park", "Mo Adler", "Oz Levin"],
@@ -157,11 +156,11 @@ fn a_decision_on_the_wire_has_the_shape_of_the_specification() {
                 recipient
                     .attributes
                     .insert("language".to_owned(), json!(["en", "es"])),
-            )
+            );
         });
     }
     rig.member("Lee Park", |recipient, _| {
-        drop(recipient.attributes.insert("language".to_owned(), json!(["en"])))
+        drop(recipient.attributes.insert("language".to_owned(), json!(["en"])));
     });
     rig.member("Jordan Reyes", |recipient, live| {
         recipient.weight_micro = 2_000_000;
@@ -169,12 +168,19 @@ fn a_decision_on_the_wire_has_the_shape_of_the_specification() {
         live.last_assigned_at = Some(crate::words::time::Micros(NOW.0 - 90_500_000));
     });
     rig.member("Mo Adler", |recipient, live| {
-        (recipient.max_concurrent, live.current) = (5, 5)
+        (recipient.max_concurrent, live.current) = (5, 5);
     });
     rig.member("Oz Levin", |_, live| live.state = RecipientState::Offline);
     rig.world.traits = std::sync::Arc::new(vec![required("language", TraitOp::Contains)]);
     rig.configure(1, |known| known.config.default_timeout_us = 30_000_000);
     rig.request.work = work(&json!({"language": "es"}));
+    rig
+}
+
+/// The decision of the specification, member for member.
+#[test]
+fn a_decision_on_the_wire_has_the_shape_of_the_specification() {
+    let rig = example();
     let passed = rig.look();
     let wire = passed.decision.to_json(Explain::First);
     assert_eq!(wire["outcome"], "assigned");
@@ -278,7 +284,7 @@ fn test_38_manual_assignment_meets_the_same_checks() {
     rig.request.recipient = Some(recipient_id(2));
     assert_eq!(rig.winner(&rig.look()), "b");
     rig.member("b", |recipient, live| {
-        (recipient.max_concurrent, live.current) = (1, 1)
+        (recipient.max_concurrent, live.current) = (1, 1);
     });
     let refused = route(&rig.request, rig.now, super::rig::decision_id(1), &rig.world);
     assert!(matches!(

@@ -164,7 +164,7 @@ fn careful() -> Rig {
                 .config
                 .strategy_pipelines
                 .insert("careful".to_owned(), document),
-        )
+        );
     });
     let mut language = required("language", TraitOp::Contains);
     language.required = false;
@@ -185,10 +185,10 @@ fn careful() -> Rig {
 fn a_written_pipeline_filters_scores_and_picks_in_its_band() {
     let mut rig = careful();
     rig.member("a", |recipient, _| {
-        drop(recipient.attributes.insert("seniority".to_owned(), json!(1.0)))
+        drop(recipient.attributes.insert("seniority".to_owned(), json!(1.0)));
     });
     rig.member("b", |recipient, _| {
-        drop(recipient.attributes.insert("language".to_owned(), json!(["en"])))
+        drop(recipient.attributes.insert("language".to_owned(), json!(["en"])));
     });
     rig.member("c", |_, live| live.current = 5);
     let passed = rig.look();
@@ -278,7 +278,7 @@ fn the_fallback_of_a_pipeline_goes_step_by_step() {
     let mut rig = careful();
     for name in ["a", "b", "c", "d"] {
         rig.member(name, |recipient, _| {
-            drop(recipient.attributes.insert("seniority".to_owned(), json!(1.0)))
+            drop(recipient.attributes.insert("seniority".to_owned(), json!(1.0)));
         });
     }
     // The rescue takes whoever is left after the gate.

@@ -87,10 +87,10 @@ fn value_24_most_available_is_not_least_utilized() {
     for (strategy, winner) in [("most_available", "B"), ("least_utilized", "A")] {
         let mut rig = Rig::new(strategy, &["A", "B"]);
         rig.member("A", |recipient, live| {
-            (recipient.max_concurrent, live.current) = (2, 1)
+            (recipient.max_concurrent, live.current) = (2, 1);
         });
         rig.member("B", |recipient, live| {
-            (recipient.max_concurrent, live.current) = (10, 8)
+            (recipient.max_concurrent, live.current) = (10, 8);
         });
         assert_eq!(rig.winner(&rig.look()), winner, "{strategy}");
     }
@@ -100,7 +100,7 @@ fn value_24_most_available_is_not_least_utilized() {
 fn equals_are_told_apart_by_the_ladder() {
     let mut rig = Rig::new("least_loaded", &["a", "b", "c", "d"]);
     rig.member("a", |recipient, live| {
-        (recipient.max_concurrent, live.current) = (4, 1)
+        (recipient.max_concurrent, live.current) = (4, 1);
     });
     rig.member("b", |recipient, live| {
         (recipient.max_concurrent, live.current) = (5, 1);
@@ -169,7 +169,7 @@ fn skills_are_matched_by_weight() {
     ]);
     rig.request.work = work(&json!({"billing": 4, "spanish": 4}));
     rig.member("a", |recipient, _| {
-        drop(recipient.attributes.insert("billing".to_owned(), json!(4)))
+        drop(recipient.attributes.insert("billing".to_owned(), json!(4)));
     });
     rig.member("b", |recipient, _| {
         recipient.attributes.insert("billing".to_owned(), json!(1));
@@ -192,7 +192,7 @@ fn test_27_tiers_fall_member_by_member_and_by_time() {
     let mut rig = Rig::new("priority", &["a", "b", "c", "d"]);
     for (name, tier) in [("a", 1), ("b", 1), ("c", 2), ("d", 3)] {
         rig.member(name, |recipient, _| {
-            drop(recipient.attributes.insert("tier".to_owned(), json!(tier)))
+            drop(recipient.attributes.insert("tier".to_owned(), json!(tier)));
         });
     }
     rig.options(

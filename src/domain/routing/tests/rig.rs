@@ -255,7 +255,7 @@ impl Rig {
         let options = options.as_object().cloned().expect("options are an object");
         let key = strategy.to_owned();
         self.configure(1, |known| {
-            drop(known.config.strategy_options.insert(key, options))
+            drop(known.config.strategy_options.insert(key, options));
         });
     }
 
