@@ -3,7 +3,7 @@
 //! A handler returns a [`Problem`]; the front writes it out, because only there the request's id and path are known. No
 //! path and no text of the operating system goes into one: those are for the log.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -35,6 +35,7 @@ pub(super) struct Problem {
     detail: String,
     errors: Vec<FieldFault>,
     members: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
@@ -46,6 +47,7 @@ impl Problem {
             detail: detail.into(),
             errors: Vec::new(),
             members: Map::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -77,6 +79,14 @@ impl Problem {
     #[must_use]
     pub(super) fn because(mut self, fault: FieldFault) -> Problem {
         self.errors.push(fault);
+        self
+    }
+
+    /// A further header of the answer.
+    #[must_use]
+    pub(super) fn header(mut self, name: HeaderName, value: &str) -> Problem {
+        self.headers
+            .extend(HeaderValue::from_str(value).map(|value| (name, value)));
         self
     }
 
@@ -188,6 +198,9 @@ impl IntoResponse for Problem {
             response
                 .headers_mut()
                 .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
         }
         response.extensions_mut().insert(self);
         response

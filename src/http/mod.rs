@@ -6,11 +6,13 @@
 //! files (`pages`). Who calls, and whether they may, is `caller`.
 
 mod app;
+mod audit;
 mod backups;
 mod bridge;
 mod calendar;
 mod caller;
 mod config;
+mod credentials;
 mod dags;
 mod dead_letters;
 mod dry_runs;
@@ -26,6 +28,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod keys;
 mod log_search;
 mod logs;
 mod metrics;
@@ -53,6 +56,7 @@ mod run_waiting;
 mod runs;
 mod schedules;
 mod serve;
+mod sessions;
 mod slots;
 mod start;
 mod status;
@@ -60,6 +64,8 @@ mod step_lines;
 mod store_check;
 mod stream;
 mod tail;
+mod tenants;
+mod throttle;
 mod timeline;
 mod upcoming;
 mod version;
@@ -85,6 +91,8 @@ mod front_tests;
 mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
+#[cfg(test)]
+mod key_tests;
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post, put};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -233,6 +233,16 @@ impl Page {
         T: 'static,
     {
         self.add("put", put(handler), path, operation)
+    }
+
+    /// Adds a route that removes something.
+    #[must_use]
+    pub(super) fn delete<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.add("delete", delete(handler), path, operation)
     }
 
     fn add(
