@@ -455,6 +455,8 @@ mod tests {
         read.state.network = true;
         read.node.name = Some("other".to_owned());
         read.logging.format = crate::config::LogFormat::Json;
+        read.auth.bootstrap_key_file = Some("first.key".into());
+        read.auth.hash_key_file = Some("hash.key".into());
         read.retention.runs = 7;
         let none = BTreeMap::new();
         let difference = Difference::between((&running, &none), (&read, &none));
@@ -466,7 +468,7 @@ mod tests {
             keys(&difference.settings),
             ["retention.runs", "server.maxBodyBytes"]
         );
-        let path = &difference.needs_restart[6];
+        let path = &difference.needs_restart[8];
         assert!(
             path.from.is_null() && path.to.is_null(),
             "no path leaves: {path:?}"

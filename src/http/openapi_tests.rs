@@ -377,7 +377,11 @@ async fn every_documented_path_answers_as_described() {
         }
         if !operation.query.is_empty() || !["open", "metrics:read"].contains(&operation.scope) {
             // With the first key nobody comes in without one.
-            let stage = if id == "createKey" { self::stage().await } else { stage };
+            let stage = if id == "createKey" {
+                self::stage().await
+            } else {
+                stage
+            };
             let unknown = stage.send(&operation, "nonsense=1").await;
             assert_eq!(unknown.status, 400, "{id}");
         }
