@@ -17,6 +17,8 @@ file too: one process of Python each, keep-alive connections, no library.
   timers   1,000 timers due each second, among 10,000 (`--big`: 1,000,000) that wait: memory, lateness
   long     a run of 100,000 steps: what the last thousand cost beside the first
   fair     100 keys, one of which floods: how long the others wait
+  kills    `kill -9` at random moments, 200 times, while runs begin and a worker answers (`--seed`): what was acknowledged and is
+           not there afterwards, what was done and is recorded twice
 """
 
 import argparse
@@ -25,6 +27,7 @@ import contextlib
 import datetime
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -111,9 +114,11 @@ class Wire(asyncio.Protocol):
             waiting, self.waiting = self.waiting, None
             waiting.set_result((self.status, body))
 
-    def ask(self, path, body=b""):
+    def ask(self, path, body=b"", more=""):
+        if self.transport.is_closing():
+            raise ConnectionError("the connection was closed")
         self.waiting = asyncio.get_running_loop().create_future()
-        head = f"POST {path} HTTP/1.1\r\nhost: {self.host}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: {self.host}\r\ncontent-type: application/json\r\n{more}content-length: {len(body)}\r\n\r\n"
         self.transport.write(head.encode() + body)
         return self.waiting
 
@@ -182,8 +187,8 @@ def fan_of(body):
 
 
 class Ductor(Server):
-    def __init__(self, binary, folder, config="", state=None):
-        port = free_port()
+    def __init__(self, binary, folder, config="", state=None, port=None):
+        port, self.folder = port or free_port(), folder
         path = os.path.join(folder, "ductor.yaml")
         with open(path, "w") as file:
             file.write(config or "jobs: []\n")
@@ -411,17 +416,19 @@ def start(args, folder):
     binary = os.path.getsize(args.binary)
     state = None
     for kept_runs, open_runs in [(0, 0)] + ([(1_000_000, 100_000)] if args.big else [(20_000, 10_000)]):
-        with ductor(args, folder) as server:
+        with ductor(args, folder, "retention: {runs: 1000000}\njobs: []\n") as server:
             server.publish("sleep", [{"ref": "nap", "type": "STEP_TYPE_WAIT", "args": {"duration": "20d"}}])
             if kept_runs:
                 starts(server, "chain", kept_runs)
                 starts(server, "sleep", open_runs)
         state = server.state
+        size = os.path.getsize(os.path.join(state, "ductor.redb"))
         begun = time.monotonic()
-        with ductor(args, folder, state=state) as server:
+        with ductor(args, folder, "retention: {runs: 1000000}\njobs: []\n", state) as server:
             path, body = server.requests["chain"]
             asyncio.run(load(server, path, body, 1, 1))
             tell({"server": "ductor", "what": "start", "kept": kept_runs, "open": open_runs, "binary_mb": round(binary / 1e6, 1),
+                  "file_mib": round(size / 2**20),
                   "first_completed_s": round(time.monotonic() - begun, 3), "rss_mib": server.rss()})
         drop(server)
 
@@ -466,6 +473,16 @@ async def each_of(port, path, bodies, in_flight=64):
 
 def show(server, run):
     return json.loads(server.ask("GET", f"/api/runs/{run}"))["data"]
+
+
+def show_or_none(server, run):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/api/runs/{run}", timeout=60) as answer:
+            return json.loads(answer.read())["data"]
+    except urllib.error.HTTPError as error:
+        if error.code == 404:
+            return None
+        raise
 
 
 def milliseconds(stamp):
@@ -546,8 +563,119 @@ def drop(server):
     shutil.rmtree(server.state, ignore_errors=True)
 
 
+class Loss:
+    """What 200 kills may lose: every acknowledged start, by its key, and every answer of the worker that was taken."""
+
+    def __init__(self, server):
+        self.server, self.runs, self.taken, self.asked, self.over = server, {}, 0, 0, False
+
+    async def insist(self, connection, path, body, head=""):
+        """Asks until there is an answer: the daemon may be gone, and the answer lost."""
+        while True:
+            try:
+                connection = connection or await wire(self.server.port)
+                return connection, *await connection.ask(path, body, head)
+            except OSError:
+                connection = None
+                await asyncio.sleep(0.01)
+
+    async def begin(self, number, slug):
+        connection, turn = None, 0
+        while not self.over:
+            key = f"{slug}-{number}-{turn}"
+            turn, self.asked = turn + 1, self.asked + 1
+            path = f"/api/workflows/{slug}/runs"
+            connection, status, answer = await self.insist(connection, path, b'{"input": null}', f"idempotency-key: {key}\r\n")
+            if status == 201:
+                self.runs[key] = json.loads(answer)["data"]["id"]
+            elif status not in (409, 503):
+                sys.exit(f"{path}: {status} {answer[:300]}")
+            await asyncio.sleep(0.02)
+
+    async def serve(self):
+        connection, items = None, []
+        while True:
+            asked = {"items": items, "poll": {"queue": "work", "worker": "w", "max": 64, "wait_ms": 1000}}
+            connection, status, answer = await self.insist(connection, "/api/bridge/complete-batch", json.dumps(asked).encode())
+            if status == 503:
+                continue
+            if status != 200:
+                sys.exit(f"worker: {status} {answer[:300]}")
+            self.taken += len(items)
+            items = [{"token": each["token"], "output": 1} for each in json.loads(answer)["data"]["tasks"]]
+
+    async def kill(self, args, folder, many, chance):
+        for _ in range(many):
+            await asyncio.sleep(chance.uniform(0.1, 0.8))
+            self.server.process.kill()
+            self.server.process.wait()
+            self.server = await asyncio.to_thread(again, args, folder, self.server)
+        self.over = True
+
+    async def run(self, args, folder, many, chance):
+        begins = [asyncio.create_task(self.begin(number, slug)) for number in range(8) for slug in ("chain", "remote")]
+        workers = [asyncio.create_task(self.serve()) for _ in range(2)]
+        await self.kill(args, folder, many, chance)
+        await asyncio.gather(*begins)
+        deadline = time.monotonic() + 120
+        while open_runs(self.server) and time.monotonic() < deadline:
+            await asyncio.sleep(0.2)
+        for each in workers:
+            each.cancel()
+
+
+def again(args, folder, server):
+    """The daemon once more, over the same files and at the same port."""
+    return Ductor(args.binary, folder, "retention: {runs: 1000000}\njobs: []\n", server.state, server.port)
+
+
+def open_runs(server):
+    found = json.loads(server.ask("GET", "/api/runs?state=pending&state=running&pagination.page_size=1"))
+    return found["data"]
+
+
+def kills(args, folder):
+    """d1: acknowledged facts that are lost, steps that are recorded twice."""
+    many = args.kills
+    chance = random.Random(args.seed)
+    with ductor(args, folder, "retention: {runs: 1000000}\njobs: []\n") as server:
+        loss = Loss(server)
+        try:
+            asyncio.run(loss.run(args, server.folder, many, chance))
+            lost = twice = unended = recorded = 0
+            for run in loss.runs.values():
+                found = show_or_none(loss.server, run)
+                lost += found is None
+                unended += found is not None and found["state"] != "succeeded"
+                for step in (found or {}).get("steps", []):
+                    good = [each for each in step.get("attempts", []) if each["outcome"] == "succeeded"]
+                    twice += len(good) > 1
+                    recorded += len(good)
+            known = len({*loss.runs.values()})
+            rows = count_of(loss.server, "chain") + count_of(loss.server, "remote")
+            tell({"server": "ductor", "what": "kills", "seed": args.seed, "kills": many, "acknowledged": known, "asked": loss.asked,
+                  "answers_taken": loss.taken, "runs": rows, "lost": lost, "not_ended": unended, "recorded_once": recorded, "recorded_twice": twice,
+                  "begun_twice": max(0, rows - loss.asked)})
+        finally:
+            loss.server.stop()
+        checked = subprocess.run([args.binary, "doctor", "--store", "--config", os.path.join(server.folder, "ductor.yaml")],
+                                 env={**os.environ, "DUCTOR_STATE_DIR": server.state}, capture_output=True, text=True)
+        tell({"server": "ductor", "what": "kills", "doctor_exit": checked.returncode, "said": checked.stdout.splitlines()[-3:]})
+        drop(server)
+
+
+def count_of(server, slug):
+    rows, cursor = 0, ""
+    while True:
+        page = json.loads(server.ask("GET", f"/api/runs?job={slug}&pagination.page_size=500{cursor}"))
+        rows += len(page["data"])
+        if "next_cursor" not in page["pagination"]:
+            return rows
+        cursor = "&pagination.cursor=" + page["pagination"]["next_cursor"]
+
+
 PARTS = {"chain": chain, "remote": remote, "steady": steady, "idle": idle, "kept": kept, "start": start, "timers": timers,
-         "long": long, "fair": fair}
+         "long": long, "fair": fair, "kills": kills}
 
 
 def main():
@@ -561,6 +689,8 @@ def main():
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=60, help="of the open loop")
     parser.add_argument("--big", action="store_true")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000, help="of the kills")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ductor-bench-") as folder:
         for part in args.only.split(","):

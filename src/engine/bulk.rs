@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::book::Book;
-use super::changes::fold::Desk;
 use super::changes::graph::{Begin, Ready};
 use super::changes::matching::{self, Done, Found, Task};
 use super::changes::remember::Ticket;
 use super::changes::start::Start;
 use super::changes::try_again::{self, NotTried};
 use super::core::Engine;
+use super::moving;
 use crate::domain::disk;
 use crate::domain::workflow::bulk::{self, BulkWish, Deed, Matched};
 use crate::domain::workflow::filter::RunFilter;
@@ -168,16 +168,9 @@ async fn again_of(
     if engine.rules().no_room {
         return Ok(Err(disk::NO_ROOM.to_owned()));
     }
-    let (for_read, blobs) = (engine.clone(), engine.store.blobs());
     let (id, principal) = (run.id, wisher.principal.clone());
-    let read = engine.read(move |tx| {
-        let desk = Desk {
-            shelf: &for_read.graphs,
-            blobs: &blobs,
-            now: for_read.now().wall,
-            rules: for_read.rules(),
-        };
-        try_again::prepare(tx, &desk, id, None, &principal)
+    let read = moving::at_desk(engine, move |tx, desk| {
+        try_again::prepare(tx, desk, id, None, &principal)
     });
     match read.await {
         Ok(Ok(begin)) => Ok(Ok(Arc::new(begin))),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::core::Engine;
-use super::moving::{self, Bundle, Stepped};
+use super::moving::{self, Bundle};
 use crate::domain::workflow::graph::tick::Fact;
 use crate::store::tables::{FACTS, TIMERS};
 use crate::store::{ReadTx, Rows, StoreError};
@@ -133,26 +133,5 @@ async fn work(engine: Engine, runs: Vec<RunId>, seat: OwnedSemaphorePermit) {
     let bundles = runs.iter().map(bundle).collect();
     let done = moving::step(&engine, bundles, None).await;
     drop(seat);
-    for (run, stepped) in runs.into_iter().zip(done.stepped) {
-        match stepped {
-            Stepped::Done => {}
-            Stepped::Moved(letters) => engine.mailboxes.put_back(run, letters),
-            Stepped::Failed(letters, error) => {
-                tracing::warn!(run_id = %run, cause = %error, "this run could not be moved; it is tried again");
-                let is_urgent = !letters.is_empty();
-                engine.mailboxes.put_back(run, letters);
-                if is_urgent {
-                    tokio::spawn(rest(engine.clone(), run));
-                    continue;
-                }
-            }
-        }
-        engine.mailboxes.done(run);
-    }
-}
-
-/// A run that could not be moved is left alone for a moment.
-async fn rest(engine: Engine, run: RunId) {
-    tokio::time::sleep(Duration::from_millis(limits::TICK_AGAIN_MS)).await;
-    engine.mailboxes.done(run);
+    moving::take_back(&engine, runs, done.stepped);
 }

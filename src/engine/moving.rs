@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::changes::claim::Passed;
 use super::changes::complete::{self, Holder};
@@ -17,7 +18,7 @@ use crate::domain::slots::entry::reason;
 use crate::domain::workflow::graph::key::{Key, ValueName};
 use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
 use crate::domain::workflow::graph::tick::{Fact, Taken};
-use crate::store::{Abort, ChangeError, Tx, graphs};
+use crate::store::{Abort, ChangeError, ReadTx, StoreError, Tx, graphs};
 use crate::words::ids::RunId;
 use crate::words::limits;
 use crate::worker::command::Stop;
@@ -190,18 +191,34 @@ pub async fn deliver(
     }
     let runs: Vec<RunId> = bundles.iter().map(|bundle| bundle.run).collect();
     let done = step(engine, bundles, pass).await;
-    for (run, stepped) in runs.into_iter().zip(done.stepped) {
+    take_back(engine, runs, done.stepped);
+    (done.claimed, done.asked)
+}
+
+/// The letters of runs that could not be moved go back into their mailboxes, and all are free again. One that failed is left
+/// alone for a moment.
+pub fn take_back(engine: &Engine, runs: Vec<RunId>, stepped: Vec<Stepped>) {
+    for (run, stepped) in runs.into_iter().zip(stepped) {
         match stepped {
             Stepped::Done => {}
             Stepped::Moved(letters) => engine.mailboxes.put_back(run, letters),
             Stepped::Failed(letters, error) => {
                 tracing::warn!(run_id = %run, cause = %error, "this run could not be moved; it is tried again");
+                let is_urgent = !letters.is_empty();
                 engine.mailboxes.put_back(run, letters);
+                if is_urgent {
+                    tokio::spawn(rest(engine.clone(), run));
+                    continue;
+                }
             }
         }
         engine.mailboxes.done(run);
     }
-    (done.claimed, done.asked)
+}
+
+async fn rest(engine: Engine, run: RunId) {
+    tokio::time::sleep(Duration::from_millis(limits::TICK_AGAIN_MS)).await;
+    engine.mailboxes.done(run);
 }
 
 /// A run's tick that is computed, with the answers to its letters.
@@ -209,6 +226,24 @@ struct Folded {
     place: usize,
     moved: Moved,
     answers: Vec<Taken>,
+}
+
+/// Reads with what a tick needs at hand.
+pub async fn at_desk<T: Send + 'static>(
+    engine: &Engine,
+    mut read: impl FnMut(&mut ReadTx, &Desk<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let (for_read, blobs) = (engine.clone(), engine.store.blobs());
+    let reading = engine.read(move |tx| {
+        let desk = Desk {
+            shelf: &for_read.graphs,
+            blobs: &blobs,
+            now: for_read.now().wall,
+            rules: for_read.rules(),
+        };
+        read(tx, &desk)
+    });
+    reading.await
 }
 
 /// One tick for each bundle, all of them in one change.

@@ -149,28 +149,14 @@ fn graph_run(tx: &mut ReadTx, id: RunId) -> Result<Option<Run>, StoreError> {
 
 type Prepared = Result<graph::Begin, Begun>;
 
-async fn begin_as<F>(
-    engine: &Engine,
-    mut asked: Asked<Begun>,
-    mut prepare: F,
-) -> Result<Told<Begun>, BeginError>
+async fn begin_as<F>(engine: &Engine, mut asked: Asked<Begun>, prepare: F) -> Result<Told<Begun>, BeginError>
 where
     F: FnMut(&mut ReadTx, &Desk<'_>) -> Result<Prepared, StoreError> + Send + 'static,
 {
     if engine.disk.lack().is_some() {
         return Ok(Told::Now(Begun::NoRoom, None));
     }
-    let for_read = engine.clone();
-    let blobs = engine.store.blobs();
-    let prepared = engine.read(move |tx| {
-        let desk = Desk {
-            shelf: &for_read.graphs,
-            blobs: &blobs,
-            now: for_read.now().wall,
-            rules: for_read.rules(),
-        };
-        prepare(tx, &desk)
-    });
+    let prepared = moving::at_desk(engine, prepare);
     let prepared = match prepared.await? {
         Ok(prepared) => prepared,
         Err(refused) => return Ok(Told::Now(refused, None)),

@@ -27,8 +27,16 @@ pub struct Scope {
 #[derive(Debug, Clone)]
 struct Root {
     value: Arc<Value>,
-    /// Instants that stand in place of the value (the empty name), or of a field of it.
-    instants: Vec<(String, Millis)>,
+    /// Times that stand in place of the value (the empty name), or of a field of it.
+    times: Vec<(String, Time)>,
+}
+
+/// What JSON does not have.
+#[derive(Debug, Clone, Copy)]
+enum Time {
+    Instant(Millis),
+    /// Microseconds.
+    Length(u64),
 }
 
 impl Scope {
@@ -46,16 +54,25 @@ impl Scope {
     pub fn set_shared(&mut self, name: &str, value: Arc<Value>) -> &mut Scope {
         let root = self.root(name);
         root.value = value;
-        root.instants.clear();
+        root.times.clear();
         self
     }
 
     /// Shows an instant as a timestamp: under a name (`now`), or as a field of an object (`run.started_at`).
     pub fn set_instant(&mut self, name: &str, at: Millis) -> &mut Scope {
+        self.set_time(name, Time::Instant(at))
+    }
+
+    /// Shows a length of time in microseconds as a duration, under such a name.
+    pub fn set_duration(&mut self, name: &str, us: u64) -> &mut Scope {
+        self.set_time(name, Time::Length(us))
+    }
+
+    fn set_time(&mut self, name: &str, time: Time) -> &mut Scope {
         let (root, field) = name.split_once('.').unwrap_or((name, ""));
-        let instants = &mut self.root(root).instants;
-        instants.retain(|(known, _)| known != field);
-        instants.push((field.to_owned(), at));
+        let times = &mut self.root(root).times;
+        times.retain(|(known, _)| known != field);
+        times.push((field.to_owned(), time));
         self
     }
 
@@ -64,7 +81,7 @@ impl Scope {
         let at = at.unwrap_or_else(|| {
             let root = Root {
                 value: Arc::new(Value::Null),
-                instants: Vec::new(),
+                times: Vec::new(),
             };
             self.roots.push((name.to_owned(), root));
             self.roots.len() - 1
@@ -72,11 +89,11 @@ impl Scope {
         &mut self.roots[at].1
     }
 
-    /// The JSON at a constant path, where it is there and no instant is in its way.
+    /// The JSON at a constant path, where it is there and no time is in its way.
     pub(super) fn plain(&self, path: &[String]) -> Option<&Value> {
         let (name, fields) = path.split_first()?;
         let (_, root) = self.roots.iter().find(|(known, _)| known == name)?;
-        if !root.instants.is_empty() {
+        if !root.times.is_empty() {
             return None;
         }
         fields
@@ -93,21 +110,18 @@ impl Scope {
         let Some((_, root)) = self.roots.iter().find(|(known, _)| known == name) else {
             return Ok(None);
         };
-        if let Some((_, at)) = root.instants.iter().find(|(field, _)| field.is_empty()) {
-            return timestamp(*at).map(Some);
+        if let Some((_, at)) = root.times.iter().find(|(field, _)| field.is_empty()) {
+            return at.enter().map(Some);
         }
-        if root.instants.is_empty() {
+        if root.times.is_empty() {
             return enter(&root.value, wanted, 1).map(Some);
         }
         let mut fields = HashMap::new();
         if let Value::Object(object) = root.value.as_ref() {
             enter_fields(object, wanted, 1, &mut fields)?;
         }
-        for (field, at) in &root.instants {
-            fields.insert(
-                CelMapKey::String(CelString::from(field.as_str())),
-                timestamp(*at)?,
-            );
+        for (field, at) in &root.times {
+            fields.insert(CelMapKey::String(CelString::from(field.as_str())), at.enter()?);
         }
         Ok(Some(Box::new(CelMap::from(fields))))
     }
@@ -146,6 +160,24 @@ impl Wanted {
                 .or_insert_with(|| Wanted::Fields(BTreeMap::new()));
             inner.add(rest);
         }
+    }
+}
+
+impl Time {
+    fn enter<'v>(self) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+        match self {
+            Time::Instant(at) => timestamp(at),
+            Time::Length(us) => duration(us),
+        }
+    }
+}
+
+fn duration<'v>(us: u64) -> Result<Box<dyn Val + 'v>, ExecutionError> {
+    let text = CelString::from(format!("{}.{:06}s", us / 1_000_000, us % 1_000_000));
+    let made = convert("duration", CowVal::owned(text))?;
+    match made.downcast_ref::<CelDuration>() {
+        Some(duration) => Ok(Box::new(duration.clone())),
+        None => Err(ExecutionError::function_error("duration", "no duration")),
     }
 }
 

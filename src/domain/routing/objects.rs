@@ -193,7 +193,7 @@ pub struct Location {
 }
 
 /// A container of recipients (wire: pool).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecipientPool {
     /// Assigned by ductor.
     pub id: RecipientPoolId,
@@ -227,7 +227,7 @@ impl RecipientPool {
 }
 
 /// How a recipient pool routes. Lengths of time are microseconds, 0 for none.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecipientPoolConfig {
     /// At most one of the three.
     pub default_strategy: Option<String>,
@@ -286,7 +286,7 @@ pub struct RecipientPoolConfig {
 }
 
 /// An engaged kill-switch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KillSwitch {
     /// Why.
     pub reason: String,
@@ -297,7 +297,7 @@ pub struct KillSwitch {
 }
 
 /// Sub-pools by rendezvous hash.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sharding {
     /// What is spread.
     pub by: ShardBy,
@@ -308,7 +308,7 @@ pub struct Sharding {
 }
 
 /// The same work twice.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dedup {
     /// CEL over the work.
     pub key: String,
@@ -319,7 +319,7 @@ pub struct Dedup {
 }
 
 /// How much at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowControl {
     /// So many assignments in each of these lengths.
     pub rate: Option<(u32, u64)>,
@@ -330,7 +330,7 @@ pub struct FlowControl {
 }
 
 /// Speed to lead.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sla {
     /// From enqueue to assigned or claimed.
     pub max_queue_us: u64,
@@ -343,7 +343,7 @@ pub struct Sla {
 }
 
 /// How much a recipient may claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimBudget {
     /// Claims in the sliding period.
     pub limit: u32,
@@ -354,7 +354,7 @@ pub struct ClaimBudget {
 }
 
 /// Who or what gets work.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recipient {
     /// Assigned by ductor.
     pub id: RecipientId,
@@ -427,7 +427,7 @@ pub struct Exception {
 }
 
 /// A rule, of a tenant or of a recipient pool.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// Assigned by ductor.
     pub id: RuleId,
@@ -467,7 +467,7 @@ impl Rule {
 }
 
 /// What a rule does.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Action {
     /// Which of them.
     pub kind: ActionKind,

@@ -1,0 +1,352 @@
+//! Why a decision is what it is: rules, hops, stages, and a verdict for each candidate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::numbers;
+use super::objects::{Explain, Recipient};
+use super::reason::Reason;
+use crate::words::ids::{RecipientId, RecipientPoolId};
+
+/// Candidates up to here are all kept in what is stored; of more, the winners, runners-up and samples.
+pub const WHOLE_MAX: usize = 200;
+/// Runners-up that are kept of more.
+pub const RUNNERS_UP_MAX: usize = 5;
+/// Candidates that are kept for each reason of more.
+pub const SAMPLES_MAX: usize = 20;
+
+/// Everything that is known of why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Explanation {
+    /// Rules that were evaluated, in order.
+    pub rules: Vec<RuleLine>,
+    /// The recipient pools that were entered.
+    pub hops: Vec<HopLine>,
+    /// What each stage did.
+    pub stages: Vec<StageLine>,
+    /// A verdict for each member of each recipient pool that was entered.
+    pub candidates: Vec<Verdict>,
+    /// Who was closest to getting it, and what was missing.
+    pub nearest_miss: Option<NearestMiss>,
+}
+
+/// A rule that was evaluated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RuleLine {
+    /// Its name.
+    pub rule: String,
+    /// Its priority.
+    pub priority: u32,
+    /// What it gave; an error counts as false.
+    pub result: bool,
+    /// What decided; empty when it was true.
+    pub because: String,
+    /// Why it could not be evaluated.
+    pub error: Option<String>,
+    /// Where it leads, by name.
+    pub target: Option<String>,
+    /// It leads where nothing is routed now.
+    pub skipped: bool,
+}
+
+/// A recipient pool that was entered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HopLine {
+    /// Which.
+    pub id: RecipientPoolId,
+    /// Its name.
+    pub recipient_pool: String,
+    /// Hops before it.
+    pub depth: u32,
+    /// Its members.
+    pub considered: usize,
+    /// Those that passed the gate.
+    pub eligible: usize,
+}
+
+/// What a stage did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageLine {
+    /// The hop, from 0.
+    pub hop: u16,
+    /// The number of the stage; 0 is the gate.
+    pub n: u16,
+    /// `gate`, `filter`, `score`, `sort`, `pick`.
+    pub kind: &'static str,
+    /// What it works with: a member of the line, and its value.
+    pub with: Option<(&'static str, String)>,
+    /// Candidates before.
+    pub entered: usize,
+    /// Candidates after.
+    pub left: usize,
+    /// How long it took.
+    pub micros: u64,
+    /// Where members stood before and after, by name and id.
+    pub moved: Vec<(Arc<Recipient>, i64, i64)>,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// Who.
+    pub recipient: Arc<Recipient>,
+    /// The hop, from 0.
+    pub hop: u16,
+    /// The stage that decided.
+    pub stage: u16,
+    /// None for a winner.
+    pub reason: Option<Reason>,
+    /// Further checks that it fails.
+    pub also: Vec<Reason>,
+    /// What it was compared by; only for those who were eligible.
+    pub numbers: Option<Numbers>,
+    /// Among those who lost, who was next: 1 is the first runner-up; 0 is no place.
+    pub place: u32,
+}
+
+/// What a candidate was compared by.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Numbers {
+    /// Its weight with boosts, in millionths.
+    pub w_micro: i64,
+    /// Where it stood in the turn when the pick was made.
+    pub cur: Option<i64>,
+    /// Used and limit.
+    pub utilization: (u64, u64),
+    /// Since its newest assignment; none before the first.
+    pub idle_ms: Option<u64>,
+    /// Its score, where the strategy or the pipeline has one.
+    pub score: Option<f64>,
+}
+
+/// Who was closest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NearestMiss {
+    /// Who.
+    pub recipient: Arc<Recipient>,
+    /// What was missing, in words.
+    pub would_win_if: String,
+}
+
+/// The one code by which all of these were rejected, where there is one.
+pub(super) fn zero_match(candidates: &[Verdict]) -> Option<&'static str> {
+    let mut codes = candidates.iter().map(|verdict| match &verdict.reason {
+        Some(reason) if !reason.is_lost() => Some(reason.code()),
+        _ => None,
+    });
+    let first = codes.next()??;
+    codes.all(|code| code == Some(first)).then_some(first)
+}
+
+impl Verdict {
+    /// `won`, `lost` or `rejected`.
+    pub fn word(&self) -> &'static str {
+        match &self.reason {
+            None => "won",
+            Some(reason) if reason.is_lost() => "lost",
+            Some(_) => "rejected",
+        }
+    }
+
+    fn to_json(&self, several_hops: bool) -> Value {
+        let mut object = Map::new();
+        let mut put = |name: &str, value: Value| {
+            object.insert(name.to_owned(), value);
+        };
+        put("recipient", json!(self.recipient.name));
+        put("recipient_id", json!(self.recipient.id));
+        put("verdict", json!(self.word()));
+        put("stage", json!(self.stage));
+        if several_hops {
+            put("hop", json!(self.hop));
+        }
+        if let Some(reason) = &self.reason {
+            put("reason", reason.to_json());
+        }
+        if !self.also.is_empty() {
+            put("also", self.also.iter().map(Reason::to_json).collect());
+        }
+        if let Some(numbers) = &self.numbers {
+            put("numbers", numbers.to_json());
+        }
+        Value::Object(object)
+    }
+}
+
+impl Numbers {
+    fn to_json(&self) -> Value {
+        let (used, limit) = self.utilization;
+        let mut object = Map::new();
+        object.insert("w_micro".to_owned(), json!(self.w_micro));
+        object.insert("utilization".to_owned(), json!(format!("{used}/{limit}")));
+        object.insert("idle_ms".to_owned(), json!(self.idle_ms));
+        if let Some(cur) = self.cur {
+            object.insert("cur".to_owned(), json!(cur));
+        }
+        if let Some(score) = self.score {
+            object.insert("score".to_owned(), numbers::rounded(score));
+        }
+        Value::Object(object)
+    }
+}
+
+impl RuleLine {
+    fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut put = |name: &str, value: Value| {
+            object.insert(name.to_owned(), value);
+        };
+        put("rule", json!(self.rule));
+        put("priority", json!(self.priority));
+        put("result", json!(self.result));
+        if !self.because.is_empty() {
+            put("because", json!(self.because));
+        }
+        if let Some(error) = &self.error {
+            put("error", json!({"code": "rule.error", "detail": error}));
+        }
+        if let Some(target) = &self.target {
+            put("pool", json!(target));
+        }
+        if self.skipped {
+            put("skipped", json!("pool_unroutable"));
+        }
+        Value::Object(object)
+    }
+}
+
+impl StageLine {
+    fn to_json(&self, several_hops: bool, with_times: bool) -> Value {
+        let mut object = Map::new();
+        let mut put = |name: &str, value: Value| {
+            object.insert(name.to_owned(), value);
+        };
+        put("n", json!(self.n));
+        put("kind", json!(self.kind));
+        if several_hops {
+            put("hop", json!(self.hop));
+        }
+        if let Some((name, value)) = &self.with {
+            put(name, json!(value));
+        }
+        put("in", json!(self.entered));
+        put("out", json!(self.left));
+        if with_times {
+            put("micros", json!(self.micros));
+        }
+        if !self.moved.is_empty() {
+            let side = |pick: fn(&(Arc<Recipient>, i64, i64)) -> i64| -> Map<String, Value> {
+                let lines = self.moved.iter();
+                lines
+                    .map(|line| (self.label(&line.0), json!(pick(line))))
+                    .collect()
+            };
+            put(
+                "state",
+                json!({"before": side(|line| line.1), "after": side(|line| line.2)}),
+            );
+        }
+        Value::Object(object)
+    }
+
+    /// The name; with the id when two have the same.
+    fn label(&self, recipient: &Recipient) -> String {
+        let same = self.moved.iter().filter(|line| line.0.name == recipient.name);
+        if same.take(2).count() > 1 {
+            format!("{} ({})", recipient.name, recipient.id)
+        } else {
+            recipient.name.clone()
+        }
+    }
+}
+
+impl Explanation {
+    /// How many candidates each reason took, winners not counted.
+    pub fn histogram(&self) -> BTreeMap<&'static str, usize> {
+        let mut histogram = BTreeMap::new();
+        for reason in self
+            .candidates
+            .iter()
+            .filter_map(|verdict| verdict.reason.as_ref())
+        {
+            *histogram.entry(reason.code()).or_insert(0) += 1;
+        }
+        histogram
+    }
+
+    /// All that were considered.
+    pub fn considered(&self) -> usize {
+        self.hops.iter().map(|hop| hop.considered).sum()
+    }
+
+    /// What is kept: all candidates of a small recipient pool, else the winners, runners-up and samples of each reason.
+    fn kept(&self, explain: Explain) -> Vec<&Verdict> {
+        let winners_only = explain == Explain::Winners;
+        if !winners_only && (explain == Explain::All || self.candidates.len() <= WHOLE_MAX) {
+            return self.candidates.iter().collect();
+        }
+        let mut samples: BTreeMap<&'static str, usize> = BTreeMap::new();
+        let keep = |verdict: &&Verdict| match &verdict.reason {
+            None => true,
+            Some(_) if winners_only => false,
+            Some(_) if verdict.place > 0 && verdict.place as usize <= RUNNERS_UP_MAX => true,
+            Some(reason) => {
+                let count = samples.entry(reason.code()).or_insert(0);
+                *count += 1;
+                *count <= SAMPLES_MAX
+            }
+        };
+        self.candidates.iter().filter(keep).collect()
+    }
+
+    /// As it stands on the wire.
+    pub fn to_json(&self, explain: Explain, with_times: bool) -> Value {
+        let several = self.hops.len() > 1;
+        let mut object = Map::new();
+        let mut put = |name: &str, value: Value| {
+            object.insert(name.to_owned(), value);
+        };
+        put("rules", self.rules.iter().map(RuleLine::to_json).collect());
+        let hops = self.hops.iter().map(|hop| {
+            json!({
+                "pool": hop.recipient_pool, "pool_id": hop.id, "depth": hop.depth,
+                "considered": hop.considered, "eligible": hop.eligible,
+            })
+        });
+        put("hops", hops.collect());
+        let stages = self.stages.iter();
+        put(
+            "stages",
+            stages.map(|stage| stage.to_json(several, with_times)).collect(),
+        );
+        let kept = self.kept(explain);
+        if kept.len() < self.candidates.len() {
+            put("left_out", json!(self.candidates.len() - kept.len()));
+        }
+        put(
+            "candidates",
+            kept.into_iter().map(|verdict| verdict.to_json(several)).collect(),
+        );
+        put("histogram", json!(self.histogram()));
+        if let Some(miss) = &self.nearest_miss {
+            put(
+                "nearest_miss",
+                json!({
+                    "recipient": miss.recipient.name, "recipient_id": miss.recipient.id,
+                    "would_win_if": miss.would_win_if,
+                }),
+            );
+        }
+        Value::Object(object)
+    }
+
+    /// The verdict on a recipient in the last recipient pool that has it.
+    pub fn verdict(&self, recipient: RecipientId) -> Option<&Verdict> {
+        self.candidates
+            .iter()
+            .rev()
+            .find(|verdict| verdict.recipient.id == recipient)
+    }
+}

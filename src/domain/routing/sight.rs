@@ -1,0 +1,169 @@
+//! What rules and expressions of strategies see, and how they are asked.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::candidate::Candidate;
+use super::fault::Fault;
+use super::numbers;
+use super::objects::RecipientPool;
+use super::work::Work;
+use crate::expr::{self, Profile, Program, Scope, line_and_column};
+use crate::words::time::Micros;
+
+/// Every variable.
+pub const NAMES: &[&str] = &["work", "pool", "hop", "tenant", "now", "recipient"];
+/// Those that exist without a recipient.
+const WORK_NAMES: &[&str] = &["work", "pool", "hop", "tenant", "now"];
+
+/// Compiles a rule or an expression of a strategy.
+pub fn compile(text: &str, sees_recipient: bool) -> Result<Program, expr::Fault> {
+    let names = if sees_recipient { NAMES } else { WORK_NAMES };
+    Program::compile(text, Profile::Rule, names)
+}
+
+/// A fault of a text as a fault of the object, with line and column.
+pub fn fault_at(pointer: &str, text: &str, fault: &expr::Fault) -> Fault {
+    let found = Fault::new(pointer, fault.code, fault.message.clone());
+    match fault.position {
+        None => found,
+        Some(position) => {
+            let (line, column) = line_and_column(text, position);
+            found.member("line", line).member("column", column)
+        }
+    }
+}
+
+/// Times of the work that no attribute says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// The time of the decision.
+    pub now: Micros,
+    /// How long the work has waited, in microseconds.
+    pub waited_us: u64,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+}
+
+/// What is seen in one hop.
+#[derive(Debug, Clone)]
+pub struct Sight {
+    scope: Scope,
+    now: Micros,
+}
+
+impl Sight {
+    /// What tenant rules see.
+    pub fn of_work(work: &Work, times: Times, tenant: &str) -> Sight {
+        let mut scope = Scope::new();
+        let object = json!({
+            "id": work.id, "external_id": work.external_id, "kind": work.kind, "source": work.source,
+            "priority": work.priority, "attributes": work.attributes, "tags": work.tags, "units": work.units,
+            "location": work.location, "attempt": times.attempt,
+            "created_at": null, "deadline_at": null, "waited": null,
+        });
+        scope
+            .set_shared("work", Arc::new(object))
+            .set_instant("work.created_at", work.created_at.millis())
+            .set_duration("work.waited", times.waited_us);
+        if let Some(deadline) = work.deadline_at {
+            scope.set_instant("work.deadline_at", deadline.millis());
+        }
+        scope
+            .set("pool", &Value::Null)
+            .set("hop", &json!({"depth": 0, "from": null}))
+            .set("tenant", &json!(tenant))
+            .set_instant("now", times.now.millis());
+        Sight {
+            scope,
+            now: times.now,
+        }
+    }
+
+    /// What is seen in a recipient pool.
+    #[must_use]
+    pub fn in_pool(&self, recipient_pool: &RecipientPool, depth: u32, from: Option<&str>) -> Sight {
+        let mut scope = self.scope.clone();
+        let object = json!({
+            "id": recipient_pool.id, "name": recipient_pool.name, "metadata": recipient_pool.metadata,
+        });
+        scope
+            .set_shared("pool", Arc::new(object))
+            .set("hop", &json!({"depth": depth, "from": from}));
+        Sight { scope, now: self.now }
+    }
+
+    fn with(&self, candidate: Option<&Candidate>) -> Scope {
+        let mut scope = self.scope.clone();
+        let Some(candidate) = candidate else {
+            return scope;
+        };
+        scope.set_shared("recipient", Arc::new(recipient_json(candidate)));
+        if let Some(idle_us) = idle_us(candidate, self.now) {
+            scope.set_duration("recipient.idle", idle_us);
+        }
+        scope
+    }
+
+    /// Whether it is true; an error is told in words.
+    pub fn truth(&self, program: &Program, candidate: Option<&Candidate>) -> Result<bool, String> {
+        program
+            .evaluate_bool(&self.with(candidate))
+            .map_err(|fault| fault.message)
+    }
+
+    /// Its number.
+    pub fn number(&self, program: &Program, candidate: Option<&Candidate>) -> Result<f64, String> {
+        let value = self.value(program, candidate)?;
+        value
+            .as_f64()
+            .or_else(|| value.as_bool().map(|truth| f64::from(u8::from(truth))))
+            .ok_or_else(|| "the expression gives no number".to_owned())
+    }
+
+    /// Its value as a key: texts as they are, everything else as JSON.
+    pub fn key(&self, program: &Program) -> Result<String, String> {
+        match self.value(program, None)? {
+            Value::String(text) => Ok(text),
+            Value::Null => Err("the key is null".to_owned()),
+            other => Ok(other.to_string()),
+        }
+    }
+
+    /// Its value.
+    pub fn json(&self, program: &Program, candidate: Option<&Candidate>) -> Result<Value, String> {
+        self.value(program, candidate)
+    }
+
+    fn value(&self, program: &Program, candidate: Option<&Candidate>) -> Result<Value, String> {
+        program
+            .evaluate(&self.with(candidate))
+            .map_err(|fault| fault.message)
+    }
+
+    /// What decided that it is false, in words.
+    pub fn because(&self, program: &Program, _candidate: Option<&Candidate>) -> String {
+        let mut text: String = program.text().chars().take(160).collect();
+        text += " is false";
+        text
+    }
+}
+
+/// Since its newest assignment; `None` before the first.
+pub fn idle_us(candidate: &Candidate, now: Micros) -> Option<u64> {
+    candidate.live.last_assigned_at.map(|at| now.since(at))
+}
+
+fn recipient_json(candidate: &Candidate) -> Value {
+    let (recipient, live) = (&candidate.recipient, &candidate.live);
+    let (used, limit) = numbers::utilization(recipient, live);
+    json!({
+        "id": recipient.id, "name": recipient.name, "type": recipient.kind, "external_id": recipient.external_id,
+        "attributes": recipient.attributes, "tags": recipient.tags,
+        "weight": numbers::real(recipient.weight_micro) / 1e6, "state": live.state.word(),
+        "current": live.current, "max_concurrent": recipient.max_concurrent,
+        "utilization": numbers::real(used) / numbers::real(limit), "daily_count": live.daily_count,
+        "idle": null, "location": recipient.location, "timezone": recipient.timezone,
+    })
+}

@@ -1,0 +1,14 @@
+//! The strategies: each takes the eligible candidates and says who gets the work, purely.
+//!
+//! `catalogue` says what there is, `options` checks and resolves parameters, `contract` is what a strategy is given and what
+//! it gives back, `ladder` tells equals apart. One family of strategies per file; `dispatch` is the way to them.
+
+pub mod catalogue;
+pub mod contract;
+pub mod dispatch;
+pub mod ladder;
+pub mod options;
+mod turns;
+
+pub use catalogue::{CATALOGUE, Info, Kind, Parameter, ParameterType, info, nearest};
+pub use options::{Params, check_options};

@@ -1,0 +1,4 @@
+//! Decisions as a whole, over worlds in memory. `rig` builds them.
+
+mod passes;
+mod rig;
