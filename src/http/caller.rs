@@ -58,6 +58,19 @@ impl Caller {
         self.key.map_or_else(|| self.principal.to_string(), KeyId::digits)
     }
 
+    /// False when what they came in with opens nothing any more: for what goes on after the answer.
+    pub(super) async fn is_still_known(&self, app: &App) -> bool {
+        let Ok(ring) = app.keyring.current(&app.engine).await else {
+            return true;
+        };
+        match self.key {
+            None => ring.is_open(),
+            Some(id) => ring
+                .key(id)
+                .is_some_and(|(_, key)| key.is_valid(app.engine.now().wall)),
+        }
+    }
+
     /// What the audit says of a request of this caller.
     pub(super) fn by(&self, parts: &Parts, what: &str) -> By {
         let path = parts.uri.path();
