@@ -443,3 +443,43 @@ fn two_clients_never_share_a_last_slot() {
         rig.act(open.id, DONE);
     }
 }
+
+/// Work that comes back to a pool that is switched off waits until it is switched on.
+#[test]
+fn work_that_comes_back_outlasts_a_kill_switch() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
+    let first = rig.route_in(pool, json!({}));
+    let me = super::routing_stage::me;
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, false, "storm").unwrap());
+    rig.act(assigned(&first), reject());
+    rig.settle();
+    assert_eq!((rig.waiting(pool).len(), rig.assignments().len()), (1, 1));
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, true, "").unwrap());
+    rig.settle();
+    let second = rig.assignments().pop().unwrap();
+    assert_eq!(second.recipient, if winner(&first) == a { b } else { a });
+}
+
+/// A long backlog that nobody can take costs one pass for each event, not one for each item.
+#[test]
+fn a_hopeless_backlog_costs_one_pass() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let first = rig.route_in(pool, json!({}));
+    for _ in 0..300 {
+        rig.route_in(pool, json!({}));
+    }
+    rig.settle();
+    rig.act(assigned(&first), DONE);
+    rig.settle();
+    assert_eq!((rig.live(agent).current, rig.waiting(pool).len()), (1, 299));
+    let touched = rig
+        .waiting(pool)
+        .iter()
+        .filter(|item| item.record_version > 0)
+        .count();
+    assert_eq!(touched, 0);
+}
