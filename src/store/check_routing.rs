@@ -15,6 +15,7 @@ use super::{decisions, offers, waiting_work};
 use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::charge::Counted;
 use crate::domain::routing::live::Live;
+use crate::domain::routing::waiting::WaitKind;
 use crate::words::ids::{RecipientId, RecipientPoolId, TenantId};
 use crate::words::time::Micros;
 
@@ -101,7 +102,9 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
             .order
             .insert(waiting_work::order_key(tenant, &item).encode());
         expected.timers(tenant, id.0, waiting_work::timers_of(&item));
-        expected.counts(tenant, item.recipient_pool).waiting += 1;
+        let counts = expected.counts(tenant, item.recipient_pool);
+        counts.waiting += 1;
+        counts.again += u64::from(item.kind == WaitKind::Again);
     })?);
     unreadable.extend(every(tx, &all::OFFERS, |(tenant, id), offer| {
         expected.timers(tenant, id.0, offers::timers_of(&offer));

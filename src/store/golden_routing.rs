@@ -191,6 +191,7 @@ fn loop_samples(out: &mut Vec<Sample>) {
         &PoolCounts {
             open: 3,
             waiting: 2,
+            again: 1,
             offered: 1,
             events: 9,
         },

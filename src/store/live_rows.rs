@@ -171,6 +171,8 @@ pub struct PoolCounts {
     pub open: u64,
     /// Items that wait.
     pub waiting: u64,
+    /// Those of them that came back and are routed anew.
+    pub again: u64,
     /// Offers that are open.
     pub offered: u64,
     /// Grows with everything that may change an outcome here, so that who decides that work has to wait sees what it missed.

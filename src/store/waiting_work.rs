@@ -57,7 +57,15 @@ pub fn enqueue(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), 
         &[],
         &timers_of(item),
     )?;
-    count(tx, tenant, item.recipient_pool, |counts| counts.waiting += 1)
+    count(tx, tenant, item.recipient_pool, |counts| {
+        counts.waiting += 1;
+        counts.again += again(item);
+    })
+}
+
+/// 1 for what came back.
+fn again(item: &Waiting) -> u64 {
+    u64::from(item.kind == WaitKind::Again)
 }
 
 /// The same item, with the same place, after another look at it.
@@ -73,6 +81,11 @@ pub fn replace(
         "an item keeps its place"
     );
     tx.put(&ROUTING_WAITING, &(tenant, after.id), after)?;
+    if again(before) != again(after) {
+        count(tx, tenant, after.recipient_pool, |counts| {
+            counts.again = (counts.again + again(after)).saturating_sub(again(before));
+        })?;
+    }
     let whose = (after.id.0, after.recipient_pool);
     move_timers(tx, tenant, whose, &timers_of(before), &timers_of(after))
 }
@@ -90,6 +103,7 @@ pub fn leave(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), St
     )?;
     count(tx, tenant, item.recipient_pool, |counts| {
         counts.waiting = counts.waiting.saturating_sub(1);
+        counts.again = counts.again.saturating_sub(again(item));
     })
 }
 

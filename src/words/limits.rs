@@ -486,3 +486,5 @@ pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;
 pub const ASSIGNMENT_RESULT_BYTES_MAX: usize = 64 << 10;
 /// Tries to deliver the alert of a breached SLA of routing.
 pub const ALERT_TRIES_MAX: u32 = 8;
+/// Candidates of decisions that one walk over a queue holds in memory before it writes.
+pub const ROUTING_CANDIDATES_HELD_MAX: usize = 250_000;

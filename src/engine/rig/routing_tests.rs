@@ -10,10 +10,11 @@ use crate::domain::routing::ask;
 use crate::domain::routing::assignment::{AssignmentState, EndKind};
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::pass::Refusal;
-use crate::engine::changes::recipient_pools;
+use crate::engine::changes::declared::Outcome;
 use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::routing::assignments::{Act, Acted};
 use crate::engine::changes::routing::route::{No, Routed};
+use crate::engine::changes::{recipient_pools, recipients};
 use crate::engine::router;
 use crate::os::failpoint::Fault;
 use crate::words::chance::Chance;
@@ -442,4 +443,78 @@ fn two_clients_never_share_a_last_slot() {
         let open = rig.assignments().pop().unwrap();
         rig.act(open.id, DONE);
     }
+}
+
+/// Work that comes back to a pool that is switched off waits until it is switched on.
+#[test]
+fn work_that_comes_back_outlasts_a_kill_switch() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
+    let first = rig.route_in(pool, json!({}));
+    let me = super::routing_stage::me;
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, false, "storm").unwrap());
+    rig.act(assigned(&first), reject());
+    rig.settle();
+    assert_eq!((rig.waiting(pool).len(), rig.assignments().len()), (1, 1));
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, true, "").unwrap());
+    rig.settle();
+    let second = rig.assignments().pop().unwrap();
+    assert_eq!(second.recipient, if winner(&first) == a { b } else { a });
+}
+
+/// A long backlog that nobody can take costs one pass for each event, not one for each item.
+#[test]
+fn a_hopeless_backlog_costs_one_pass() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let first = rig.route_in(pool, json!({}));
+    for _ in 0..300 {
+        rig.route_in(pool, json!({}));
+    }
+    rig.settle();
+    rig.act(assigned(&first), DONE);
+    rig.settle();
+    assert_eq!((rig.live(agent).current, rig.waiting(pool).len()), (1, 299));
+    let touched = rig
+        .waiting(pool)
+        .iter()
+        .filter(|item| item.record_version > 0)
+        .count();
+    assert_eq!(touched, 0);
+}
+
+/// A recipient that goes with `release`: its assignments expire and its work goes to others.
+#[test]
+fn a_removed_recipient_leaves_its_work_to_others() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
+    let first = rig.route_in(pool, json!({}));
+    let (gone, left) = if winner(&first) == a { (a, b) } else { (b, a) };
+    let me = super::routing_stage::me;
+    let refused = rig.change(move |tx| recipients::delete(tx, &me(), gone, false));
+    assert!(matches!(refused, Outcome::Refused(_)), "{refused:?}");
+    rig.declare(move |tx| recipients::delete(tx, &me(), gone, true).unwrap());
+    rig.settle();
+    let second = rig.assignments().pop().unwrap();
+    assert_eq!(second.recipient, left);
+    assert_eq!(
+        rig.assignment(assigned(&first)).end.unwrap().kind,
+        EndKind::Released
+    );
+}
+
+/// A pool that goes: what waits in it is routed by the rules of the tenant, and says so when there is none.
+#[test]
+fn work_outlives_its_pool() {
+    let rig = rig();
+    let pool = rig.routing_pool("p", json!({}));
+    rig.route_in(pool, json!({}));
+    let me = super::routing_stage::me;
+    rig.declare(move |tx| recipient_pools::delete(tx, &me(), pool, false).unwrap());
+    rig.settle();
+    assert_eq!(rig.outcomes(), ["queued", "no_rule_matched"]);
+    assert!(rig.waiting(pool).is_empty());
 }

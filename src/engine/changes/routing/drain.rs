@@ -10,7 +10,7 @@ use crate::domain::routing::pass::{Ends, Passed};
 use crate::domain::routing::waiting::{self, Place, WaitKind, Waiting};
 use crate::store::live_rows::DrainRow;
 use crate::store::tables::DRAINS;
-use crate::store::{Abort, Rows, StoreError, Tx, waiting_work};
+use crate::store::{Abort, Rows, StoreError, Tx, routing_live, waiting_work};
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -42,7 +42,10 @@ pub fn walks(rows: &mut impl Rows, limit: usize) -> Result<Vec<Walk>, StoreError
 /// What a part of a walk has found out.
 #[derive(Debug, Clone, Default)]
 pub struct Tried {
-    items: Vec<(Wish, Judged)>,
+    /// Decisions over items that leave.
+    decided: Vec<(Wish, Judged)>,
+    /// Items that still wait, before and after.
+    waiting: Vec<(Waiting, Waiting)>,
     /// The newest place that was passed, by lane.
     passed: Vec<Place>,
     /// Nothing is left behind that could be placed.
@@ -71,34 +74,41 @@ pub fn look<R: Rows>(
     let age_step_us = prepared.map_or(0, |found| found.recipient_pool.config.age_step_us);
     let mut lanes = Lanes::new(&walk.row.passed);
     let mut tried = Tried::default();
-    while tried.items.len() < limits::ROUTING_ITEMS_PER_CHANGE_MAX {
+    let counts = world.read(|rows| routing_live::counts(rows, walk.tenant, walk.recipient_pool))?;
+    let (mut fresh, mut held, mut is_hopeless) = (counts.again, 0, false);
+    for _ in 0..limits::ROUTING_ITEMS_PER_CHANGE_MAX {
         let next = world.read(|rows| lanes.next(rows, walk, now, age_step_us))?;
-        let Some(place) = next else {
+        // What came back has a pass whoever is there; for the rest one that found nobody speaks for all.
+        let Some(place) = next.filter(|_| !is_hopeless || fresh > 0) else {
             tried.is_done = true;
             break;
         };
         let item = world.read(|rows| waiting_work::item(rows, walk.tenant, place.2))?;
         let Some(item) = item else { continue };
+        let is_fresh = item.kind == WaitKind::Again;
+        fresh = fresh.saturating_sub(u64::from(is_fresh));
+        if is_hopeless && !is_fresh {
+            continue;
+        }
         let work = world.read(|rows| route::work_of(rows, walk.tenant, &item))?;
         let Some(work) = work else { continue };
         let units = work.units;
         let wish = Wish::again(&item, work, DecisionId::fresh());
         let judged = route::judge(&world, &wish, now)?;
-        let mut is_hopeless = false;
-        if let Ok(passed) = &judged.outcome {
-            if still_waits(&item, passed) {
+        match &judged.outcome {
+            Ok(passed) if still_waits(&item, passed) => {
                 is_hopeless = waiting::is_hopeless(&write::histogram(passed));
-            } else {
+                tried.waiting.extend(seen(&wish, &item, passed));
+            }
+            Ok(passed) => {
                 world.lay_over(passed, units);
+                held += passed.read.candidates.values().map(Vec::len).sum::<usize>();
+                tried.decided.push((wish, judged));
             }
+            Err(_) => {}
         }
-        tried.items.push((wish, judged));
-        if is_hopeless && item.kind != WaitKind::Again {
-            // Nobody has room, or is there: what stands behind needs no pass to know it. What came back has one all the same.
-            tried.is_done = !lanes.has_fresh(&world, walk)?;
-            if tried.is_done {
-                break;
-            }
+        if held > limits::ROUTING_CANDIDATES_HELD_MAX {
+            break;
         }
     }
     tried.passed = lanes.passed;
@@ -107,6 +117,24 @@ pub fn look<R: Rows>(
 
 fn still_waits(item: &Waiting, passed: &Passed) -> bool {
     item.kind != WaitKind::Again && route::still_waits(item, passed)
+}
+
+/// An item that still waits shows why, and is woken when time may help it; nothing where both are as they were.
+fn seen(wish: &Wish, item: &Waiting, passed: &Passed) -> Option<(Waiting, Waiting)> {
+    let Ends::Waits(waits) = &passed.ends else {
+        return None;
+    };
+    let seen = write::waiting(wish, passed, waits);
+    if seen.histogram == item.histogram && seen.wake_at == item.wake_at {
+        return None;
+    }
+    let after = Waiting {
+        histogram: seen.histogram,
+        wake_at: seen.wake_at,
+        record_version: item.record_version + 1,
+        ..item.clone()
+    };
+    Some((item.clone(), after))
 }
 
 /// The lanes of a queue, one for each priority.
@@ -166,18 +194,6 @@ impl Lanes {
         }
         Ok(place)
     }
-
-    /// Whether work that came back stands behind: it is tried whoever is there.
-    fn has_fresh<R: Rows>(&self, world: &StoreWorld<'_, R>, walk: &Walk) -> Result<bool, StoreError> {
-        let places: Vec<Place> = self.heads.iter().flatten().copied().collect();
-        for (_, _, id) in places {
-            let item = world.read(|rows| waiting_work::item(rows, walk.tenant, id))?;
-            if item.is_some_and(|item| item.kind == WaitKind::Again) {
-                return Ok(true);
-            }
-        }
-        Ok(self.is_over.contains(&false) && self.heads.iter().any(|lane| lane.len() + 1 >= LANE_PAGE))
-    }
 }
 
 /// Writes what a part of a walk has found out.
@@ -189,23 +205,21 @@ pub fn commit(
     tried: &Tried,
 ) -> Result<Drained, Abort> {
     let mut drained = Drained::default();
-    for (wish, judged) in &tried.items {
+    for (wish, judged) in &tried.decided {
         let Some(known) = &wish.item else { continue };
-        // It was taken, cancelled, or tried by another daemon meanwhile.
-        let item = waiting_work::item(tx, walk.tenant, known.id)?;
-        if item.is_none_or(|item| item.record_version != known.record_version) {
+        if !is_as_it_was(tx, walk.tenant, known)? {
             continue;
         }
-        match &judged.outcome {
-            Ok(passed) if still_waits(known, passed) => {
-                note(tx, walk.tenant, wish, known, passed)?;
-                drained.passed_by += 1;
-            }
-            Ok(_) | Err(_) => match route::commit_item(tx, shelf, tenancy, wish, judged)? {
-                Some(written) => drained.decided.push(written),
-                None => drained.passed_by += 1,
-            },
+        match route::commit_item(tx, shelf, tenancy, wish, judged)? {
+            Some(written) => drained.decided.push(written),
+            None => drained.passed_by += 1,
         }
+    }
+    for (before, after) in &tried.waiting {
+        if is_as_it_was(tx, walk.tenant, before)? {
+            waiting_work::replace(tx, walk.tenant, before, after)?;
+        }
+        drained.passed_by += 1;
     }
     let key = (walk.tenant, walk.recipient_pool);
     let now_there = tx.get(&DRAINS, &key)?;
@@ -224,26 +238,8 @@ pub fn commit(
     Ok(drained)
 }
 
-/// An item that still waits shows why, and is woken when time may help it.
-fn note(
-    tx: &mut Tx<'_>,
-    tenant: TenantId,
-    wish: &Wish,
-    item: &Waiting,
-    passed: &Passed,
-) -> Result<(), StoreError> {
-    let Ends::Waits(waits) = &passed.ends else {
-        return Ok(());
-    };
-    let seen = write::waiting(wish, passed, waits);
-    if seen.histogram == item.histogram && seen.wake_at == item.wake_at {
-        return Ok(());
-    }
-    let after = Waiting {
-        histogram: seen.histogram,
-        wake_at: seen.wake_at,
-        record_version: item.record_version + 1,
-        ..item.clone()
-    };
-    waiting_work::replace(tx, tenant, item, &after)
+/// False for an item that was taken, cancelled, or tried by another daemon meanwhile.
+fn is_as_it_was(rows: &mut impl Rows, tenant: TenantId, known: &Waiting) -> Result<bool, StoreError> {
+    let item = waiting_work::item(rows, tenant, known.id)?;
+    Ok(item.is_some_and(|item| item.record_version == known.record_version))
 }

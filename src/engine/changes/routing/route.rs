@@ -13,7 +13,7 @@ use crate::domain::routing::pass::{self, Cause, Ends, Passed, Refusal, Request, 
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::domain::routing::work::Work;
 use crate::store::tables::STRATEGY_STATES;
-use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live};
+use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live, waiting_work};
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
@@ -196,12 +196,20 @@ pub fn commit_item(
     let Ok(passed) = &judged.outcome else {
         return Ok(None);
     };
-    let waits_on = wish
-        .item
-        .as_ref()
-        .is_some_and(|item| item.kind != WaitKind::Again && still_waits(item, passed));
-    if waits_on {
-        return Ok(None);
+    if let Some(item) = &wish.item {
+        if item.kind != WaitKind::Again && still_waits(item, passed) {
+            return Ok(None);
+        }
+        // What came back to a recipient pool that does not route now waits until it does.
+        if wish.request.recipient_pool.is_some() && passed.decision.outcome == Outcome::PoolUnroutable {
+            let after = Waiting {
+                kind: WaitKind::Queued,
+                record_version: item.record_version + 1,
+                ..item.clone()
+            };
+            waiting_work::replace(tx, tenancy.tenant, item, &after)?;
+            return Ok(None);
+        }
     }
     Ok(Some(write::decision(tx, tenancy, wish, passed)?))
 }
