@@ -74,7 +74,7 @@ pub(super) type Step<W, T> = Result<T, Stopped<<W as World>::Error>>;
 pub(super) fn enter<W: World>(
     pass: &mut Pass<'_, W>,
     prepared: &Prepared,
-    entered: Entered,
+    entered: &Entered,
 ) -> Step<W, Hopped> {
     let sight = pass
         .sight

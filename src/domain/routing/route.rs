@@ -184,7 +184,7 @@ impl<'p, W: World> Pass<'p, W> {
                 from: from.as_deref(),
                 shard: shard.take(),
             };
-            match hop::enter(self, &prepared, entered)? {
+            match hop::enter(self, &prepared, &entered)? {
                 Hopped::Ended(outcome, ends) => {
                     return Ok(End {
                         outcome: self.named(outcome, depth),
