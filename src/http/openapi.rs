@@ -194,6 +194,9 @@ fn path_parameter(name: &str) -> Value {
         "pool_id" => "The id of a pool of recipients.",
         "recipient_id" => "The id of a recipient.",
         "rule_id" => "The id of a rule.",
+        "trait_key" => "The key of a trait: the attribute of both sides.",
+        "claim_queue_id" => "The id of a claim queue.",
+        "strategy_key" => "The key of a strategy.",
         "token" => "The token of a claimed task.",
         _ => "",
     };

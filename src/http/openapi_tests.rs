@@ -34,7 +34,8 @@ const ASKS: [&str; 5] = [
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 12] = [
+const NOUNS: [&str; 13] = [
+    "claim",
     "pool",
     "recipient",
     "rule",
@@ -127,8 +128,8 @@ struct Stage {
     held: String,
     /// Of a task that a worker has.
     token: String,
-    /// A pool of recipients, another one, and a member of the first.
-    routing: [String; 3],
+    /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
+    routing: [String; 5],
     /// For files that an operation makes: outside of the state directory.
     elsewhere: tempfile::TempDir,
 }
@@ -197,8 +198,8 @@ async fn stage() -> Stage {
     }
 }
 
-/// Two pools of recipients and a member of the first.
-async fn declared(face: &Face) -> [String; 3] {
+/// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
+async fn declared(face: &Face) -> [String; 5] {
     let mut ids: Vec<String> = Vec::new();
     for name in ["one", "two"] {
         let made = face
@@ -207,8 +208,18 @@ async fn declared(face: &Face) -> [String; 3] {
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     }
     let path = format!("/api/pools/{}/recipients", ids[0]);
-    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
-    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
+    for (path, body) in [
+        (path.as_str(), r#"{"name": "member"}"#),
+        ("/api/rules", rule),
+        ("/api/claim-queues", r#"{"name": "pond"}"#),
+    ] {
+        let made = face.post_json(path, body).await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let json = [("content-type", "application/json")];
+    let declared = r#"{"type": "bool", "op": "eq"}"#;
+    face.send("PUT", "/api/traits/vip", &json, declared).await;
     ids.try_into().unwrap()
 }
 
@@ -269,7 +280,7 @@ impl Stage {
         };
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
-        let [first, second, member] = &self.routing;
+        let [first, second, member, rule, queue] = &self.routing;
         let recipient_pool = if operation.id == "addMembership" {
             second
         } else {
@@ -290,6 +301,10 @@ impl Stage {
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
             ("{recipient_id}", member),
+            ("{rule_id}", rule),
+            ("{claim_queue_id}", queue),
+            ("{trait_key}", "vip"),
+            ("{strategy_key}", "round_robin"),
         ];
         names
             .iter()

@@ -60,7 +60,10 @@ pub(super) const SWITCH: [Param; 3] = [
     Param::query("reason", Kind::Text, "Why, at most 4096 characters."),
 ];
 
-fn version_of(tenant: TenantId, id: RecipientPoolId) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
+fn version_of(
+    tenant: TenantId,
+    id: RecipientPoolId,
+) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
     move |tx| {
         let row = tx.get(&RECIPIENT_POOLS, &(tenant, id))?;
         Ok(row.map(|row| row.object.record_version))
@@ -68,7 +71,12 @@ fn version_of(tenant: TenantId, id: RecipientPoolId) -> impl FnMut(&mut Tx<'_>) 
 }
 
 /// Creates one.
-pub(super) async fn create(State(app): State<App>, caller: Caller, once: Once, body: Bytes) -> Result<Response, Problem> {
+pub(super) async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
         routing::wisher(&caller),
@@ -87,10 +95,7 @@ pub(super) async fn show(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &SHOWN)?)?;
-    let (tenant, id) = (
-        caller.tenant,
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
-    );
+    let (tenant, id) = (caller.tenant, routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let found = app.engine.read(move |tx| {
         let row = tx.get(&RECIPIENT_POOLS, &(tenant, id))?;
         row.map(|row| shown(tx, tenant, id, &row, view)).transpose()
@@ -119,7 +124,11 @@ impl Filter {
 }
 
 /// Recipient pools by pages, newest first.
-pub(super) async fn list(State(app): State<App>, caller: Caller, uri: Uri) -> Result<Json<Page<Value>>, Problem> {
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Json<Page<Value>>, Problem> {
     let pairs = paging::query(&uri, &FILTERS)?;
     let view = routing::view_of(&pairs)?;
     let filter = Filter {
@@ -213,7 +222,10 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientPoolId>(KIND, &text)?,
+    );
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
     routing::change(&app, once, "change pool", version_of(caller.tenant, id), change).await
@@ -229,7 +241,10 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientPoolId>(KIND, &text)?,
+    );
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
     let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, if_unreferenced);
@@ -244,7 +259,10 @@ pub(super) async fn set_enabled(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientPoolId>(KIND, &text)?,
+    );
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let mut faults: Vec<Fault> = sent
         .keys()
@@ -291,11 +309,12 @@ pub(super) async fn set_enabled(
 }
 
 /// Numbers over all its recipients.
-pub(super) async fn stats(State(app): State<App>, caller: Caller, Path(text): Path<String>) -> Result<Response, Problem> {
-    let (tenant, id) = (
-        caller.tenant,
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
-    );
+pub(super) async fn stats(
+    State(app): State<App>,
+    caller: Caller,
+    Path(text): Path<String>,
+) -> Result<Response, Problem> {
+    let (tenant, id) = (caller.tenant, routing::id_of::<RecipientPoolId>(KIND, &text)?);
     let now = Micros::from(app.engine.now().wall);
     let found = app.engine.read(move |tx| stats_of(tx, tenant, id, now)).await?;
     let data = found.ok_or_else(|| routing::missing(KIND, &text))?;
@@ -346,8 +365,18 @@ pub(super) async fn reset(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientPoolId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientPoolId>(KIND, &text)?,
+    );
     let once = once.expecting(&body)?;
     let change = move |tx: &mut Tx<'_>| changes::reset_capacity(tx, &by, id);
-    routing::change(&app, once, "reset capacity", version_of(caller.tenant, id), change).await
+    routing::change(
+        &app,
+        once,
+        "reset capacity",
+        version_of(caller.tenant, id),
+        change,
+    )
+    .await
 }

@@ -54,7 +54,10 @@ pub(super) const DELETION: [Param; 2] = [
 /// How a membership is dropped.
 pub(super) const DROPPING: [Param; 1] = [EXPECTED];
 
-fn version_of(tenant: TenantId, id: RecipientId) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
+fn version_of(
+    tenant: TenantId,
+    id: RecipientId,
+) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
     move |tx| {
         let row = tx.get(&RECIPIENTS, &(tenant, id))?;
         Ok(row.map(|row| row.object.record_version))
@@ -70,7 +73,11 @@ pub(super) async fn create(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &text)?;
-    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RecipientId::fresh());
+    let (sent, by, id) = (
+        routing::fields(&body)?,
+        routing::wisher(&caller),
+        RecipientId::fresh(),
+    );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, member_of, id, sent.clone());
     routing::create(&app, once, "create recipient", "/api/recipients", change).await
 }
@@ -84,10 +91,7 @@ pub(super) async fn show(
     uri: Uri,
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &[VIEW])?)?;
-    let (tenant, id) = (
-        caller.tenant,
-        routing::id_of::<RecipientId>(KIND, &text)?,
-    );
+    let (tenant, id) = (caller.tenant, routing::id_of::<RecipientId>(KIND, &text)?);
     let found = app.engine.read(move |tx| {
         let row = tx.get(&RECIPIENTS, &(tenant, id))?;
         row.map(|row| shown(tx, tenant, id, &row, view)).transpose()
@@ -138,10 +142,7 @@ pub(super) async fn list(
     Path(text): Path<String>,
     uri: Uri,
 ) -> Result<Json<Page<Value>>, Problem> {
-    let (tenant, id) = (
-        caller.tenant,
-        routing::id_of::<RecipientPoolId>("pool", &text)?,
-    );
+    let (tenant, id) = (caller.tenant, routing::id_of::<RecipientPoolId>("pool", &text)?);
     let pairs = paging::query(&uri, &FILTERS)?;
     let view = routing::view_of(&pairs)?;
     let eligible = input::flag(&pairs, "eligible")?;
@@ -223,10 +224,20 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientId>(KIND, &text)?,
+    );
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(&app, once, "change recipient", version_of(caller.tenant, id), change).await
+    routing::change(
+        &app,
+        once,
+        "change recipient",
+        version_of(caller.tenant, id),
+        change,
+    )
+    .await
 }
 
 /// Removes one.
@@ -239,11 +250,21 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientId>(KIND, &text)?,
+    );
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
     let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, release);
-    routing::change(&app, once, "delete recipient", version_of(caller.tenant, id), change).await
+    routing::change(
+        &app,
+        once,
+        "delete recipient",
+        version_of(caller.tenant, id),
+        change,
+    )
+    .await
 }
 
 /// Takes one out of rotation.
@@ -276,10 +297,20 @@ async fn set_state(
     body: &[u8],
     state: RecipientState,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(caller), routing::id_of::<RecipientId>(KIND, text)?);
+    let (by, id) = (
+        routing::wisher(caller),
+        routing::id_of::<RecipientId>(KIND, text)?,
+    );
     let once = once.expecting(body)?;
     let change = move |tx: &mut Tx<'_>| changes::set_state(tx, &by, id, state);
-    routing::change(app, once, "recipient state", version_of(caller.tenant, id), change).await
+    routing::change(
+        app,
+        once,
+        "recipient state",
+        version_of(caller.tenant, id),
+        change,
+    )
+    .await
 }
 
 /// Makes one a member of one more recipient pool.
@@ -291,7 +322,10 @@ pub(super) async fn join(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientId>(KIND, &text)?,
+    );
     let once = once.expecting(&body)?;
     let change = move |tx: &mut Tx<'_>| changes::join(tx, &by, id, member_of);
     routing::change(&app, once, "add member", version_of(caller.tenant, id), change).await
@@ -307,7 +341,10 @@ pub(super) async fn leave(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RecipientId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&caller),
+        routing::id_of::<RecipientId>(KIND, &text)?,
+    );
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DROPPING)?)?;
     let change = move |tx: &mut Tx<'_>| changes::drop_membership(tx, &by, id, member_of);
     routing::change(&app, once, "drop member", version_of(caller.tenant, id), change).await

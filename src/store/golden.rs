@@ -9,8 +9,8 @@ use super::rows::{
     Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
 };
 use super::{
-    golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_objects, golden_reports,
-    golden_workflows,
+    golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_objects,
+    golden_reports, golden_workflows,
 };
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
