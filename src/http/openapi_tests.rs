@@ -34,8 +34,9 @@ const ASKS: [&str; 5] = [
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 15] = [
+const NOUNS: [&str; 16] = [
     "audit",
+    "claim",
     "key",
     "tenant",
     "pool",
@@ -132,8 +133,8 @@ struct Stage {
     held: String,
     /// Of a task that a worker has.
     token: String,
-    /// A pool of recipients, another one, and a member of the first.
-    routing: [String; 3],
+    /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
+    routing: [String; 5],
     /// What is routed through the first of them, by the word of its path or the operation that wants it.
     routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
@@ -206,8 +207,8 @@ async fn stage() -> Stage {
     }
 }
 
-/// Two pools of recipients and a member of the first.
-async fn declared(face: &Face) -> [String; 3] {
+/// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
+async fn declared(face: &Face) -> [String; 5] {
     let mut ids: Vec<String> = Vec::new();
     for name in ["one", "two"] {
         let made = face
@@ -216,8 +217,18 @@ async fn declared(face: &Face) -> [String; 3] {
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     }
     let path = format!("/api/pools/{}/recipients", ids[0]);
-    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
-    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
+    for (path, body) in [
+        (path.as_str(), r#"{"name": "member"}"#),
+        ("/api/rules", rule),
+        ("/api/claim-queues", r#"{"name": "pond"}"#),
+    ] {
+        let made = face.post_json(path, body).await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let json = [("content-type", "application/json")];
+    let declared = r#"{"type": "bool", "op": "eq"}"#;
+    face.send("PUT", "/api/traits/vip", &json, declared).await;
     ids.try_into().unwrap()
 }
 
@@ -278,7 +289,13 @@ impl Stage {
         };
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
-        let [first, second, member] = &self.routing;
+        let [first, second, member, rule, queue] = &self.routing;
+        // The pool that offers to all keeps its offers under its own id.
+        let claim_queue = if operation.id == "showClaimQueue" {
+            queue
+        } else {
+            first
+        };
         let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
         let recipient_pool = if of_second.contains(&operation.id) {
             second
@@ -300,7 +317,6 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
-            ("{claim_queue_id}", first),
             ("{decision_id}", &self.routed["{decision_id}"]),
             (
                 "{assignment_id}",
@@ -308,6 +324,10 @@ impl Stage {
             ),
             ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
+            ("{rule_id}", rule),
+            ("{claim_queue_id}", claim_queue),
+            ("{trait_key}", "vip"),
+            ("{strategy_key}", "round_robin"),
         ];
         names
             .iter()
