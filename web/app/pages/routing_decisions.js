@@ -8,13 +8,13 @@ import { Card, Fault, Loaded } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { Time } from "../ui/time.js";
 
-/** @param {{path: string, none: string}} props */
-export function DecisionList({ path, none }) {
+/** @param {{path: string, none: string, nameOf?: (id: string) => string}} props `nameOf`: where pools are named */
+export function DecisionList({ path, none, nameOf }) {
   const list = usePages(path, { topics: ["routing"], rest: 1000, keyOf: (row) => row.id });
   const columns = [
     { key: "at", title: "When", lead: true, cell: (row) => html`<a class="main-link" href=${to.decision(row.id)}><${Time} at=${row.at} /></a>` },
     { key: "outcome", title: "Outcome", cell: (row) => html`<${State} of=${outcomeState(row.outcome)} word=${row.outcome.replaceAll("_", " ")} />` },
-    { key: "pool", title: "Pool", cell: (row) => (row.pool ? html`<a href=${to.routing(row.pool.id)}>${row.pool.name}</a>` : html`<span class="quiet">—</span>`) },
+    ...(nameOf ? [{ key: "pool", title: "Pool", cell: (row) => (row.pool_id ? html`<a href=${to.routing(row.pool_id)}>${nameOf(row.pool_id)}</a>` : html`<span class="quiet">—</span>`) }] : []),
     { key: "summary", title: "Why", className: "why", cell: (row) => html`<span class="soft">${row.summary}</span>` },
   ];
   return html`<${Loaded} query=${list} lines=${4}>${() => (list.rows.length === 0 ? html`<p class="pad small quiet">${none}</p>` : html`
@@ -23,4 +23,5 @@ export function DecisionList({ path, none }) {
     <${ListFoot} count=${list.rows.length} what=${list.rows.length === 1 ? "decision" : "decisions"} more=${list.more} loading=${list.loadingMore} />`)}<//>`;
 }
 
-export const Decisions = () => html`<${Card} title="Decisions" flush><${DecisionList} path="/api/decisions" none="Nothing was routed yet. The tab Try shows what would happen to a piece of work." /><//>`;
+/** @param {{nameOf: (id: string) => string}} props */
+export const Decisions = ({ nameOf }) => html`<${Card} title="Decisions" flush><${DecisionList} path="/api/decisions" nameOf=${nameOf} none="Nothing was routed yet. The tab Try shows what would happen to a piece of work." /><//>`;

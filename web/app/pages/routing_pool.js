@@ -21,7 +21,7 @@ import { RuleList } from "./routing_rules.js";
 function Waiting({ id }) {
   const list = usePages(`/api/queues/${encodeURIComponent(id)}/items`, { topics: ["routing"], rest: 1000, keyOf: (row) => row.id });
   const columns = [
-    { key: "work", title: "Work", lead: true, cell: (row) => html`<code>${row.work?.external_id ?? row.work_id}</code> <span class="quiet">${row.work?.kind ?? ""}</span>` },
+    { key: "work", title: "Work", lead: true, cell: (row) => html`<code>${row.work_id}</code>${row.kind === "catchall" ? html` <span class="tag" title="Then it goes to the catchall pool, unless somebody here can take it before">hops ${html`<${Time} at=${row.hops_at} form="relative" />`}</span>` : ""}` },
     { key: "priority", title: "Priority", number: true, cell: (row) => row.priority },
     { key: "since", title: "Waits since", cell: (row) => html`<${Time} at=${row.enqueued_at} />` },
     { key: "why", title: "Why", className: "why", cell: (row) => html`<span class="soft">${reasonsOf(row.histogram).join(", ") || row.reason || "not tried yet"}</span>` },
