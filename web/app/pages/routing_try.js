@@ -33,7 +33,7 @@ export function Try({ list }) {
   return html`<${Card} title="Try a piece of work"><div class="stack">
       <p class="small soft">Shows who would get it now and why each other one would not. Nothing is stored.</p>
       <${JsonEdit} id="work" label="The work" text=${text} set=${setText} findings=${findings} rows=${12} />
-      <div class="row wrap"><label class="row small" for="try-pool">In <select class="input" id="try-pool" value=${pool} onChange=${(event) => setPool(event.currentTarget.value)}><option value="">the pool that the rules choose</option>${list.rows.map((each) => html`<option key=${each.id} value=${each.id}>${each.name}</option>`)}</select></label>
+      <div class="row wrap"><label class="row small" for="try-pool"><span class="nowrap">In</span><select class="input try-pool" id="try-pool" value=${pool} onChange=${(event) => setPool(event.currentTarget.value)}><option value="">the pool that the rules choose</option>${list.rows.map((each) => html`<option key=${each.id} value=${each.id}>${each.name}</option>`)}</select></label>
         <button type="button" class="button main" disabled=${told.busy || Boolean(notJson(text))} onClick=${onClick}><${Icon} of="play" />${told.busy ? "Working…" : "Try"}</button></div>
       ${told.error && findings.length === 0 && html`<${Fault} error=${told.error} />`}
     </div><//>
