@@ -25,16 +25,17 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 5] = [
+const ASKS: [&str; 6] = [
     "previewSchedule",
     "validateDocument",
     "validateWorkflow",
     "dryRunWorkflow",
     "dryRunDocument",
+    "replayDecision",
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 12] = [
+const NOUNS: [&str; 15] = [
     "pool",
     "recipient",
     "rule",
@@ -47,6 +48,9 @@ const NOUNS: [&str; 12] = [
     "system",
     "metrics",
     "bridge",
+    "decision",
+    "assignment",
+    "claim",
 ];
 
 #[test]
@@ -185,7 +189,7 @@ async fn stage() -> Stage {
     let token = claimed_task(&face).await;
     let (open, held) = waiting_runs(&face).await;
     let routing = declared(&face).await;
-    let routed = routed(&face, &routing).await;
+    let routed = routed(&face).await;
     Stage {
         token,
         routing,
@@ -274,8 +278,10 @@ impl Stage {
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
         let [first, second, member] = &self.routing;
-        let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
-        let recipient_pool = if of_second.contains(&operation.id) {
+        let waiting = ["listWaitingWork", "cancelWaitingWork"];
+        let recipient_pool = if waiting.contains(&operation.id) {
+            &self.routed["{empty}"]
+        } else if operation.id == "addMembership" {
             second
         } else {
             first
@@ -295,7 +301,7 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
-            ("{claim_queue_id}", first),
+            ("{claim_queue_id}", &self.routed["{busy}"]),
             ("{decision_id}", &self.routed["{decision_id}"]),
             (
                 "{assignment_id}",
@@ -332,7 +338,7 @@ impl Stage {
             } else if field.name == "work" {
                 json!({"kind": "t"})
             } else if field.name == "recipient_id" {
-                Value::from(self.routing[2].as_str())
+                Value::from(self.routed["{recipient}"].as_str())
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())
