@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore,
+    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, restore,
     route, runs, schedules, slots, status, torture, workflows,
 };
 
@@ -146,6 +146,15 @@ pub(super) enum Command {
     /// What was given up: steps that daemons died with, reports that nobody took.
     #[command(subcommand)]
     Dlq(dead_letters::DeadLetterCommand),
+    /// API keys: who may call, and what they may do.
+    #[command(subcommand)]
+    Key(keys::KeyCommand),
+    /// Tenants: who shares the daemon.
+    #[command(subcommand)]
+    Tenant(keys::TenantCommand),
+    /// Who did what.
+    #[command(subcommand)]
+    Audit(keys::AuditCommand),
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),

@@ -195,6 +195,11 @@ impl Client {
             .await
     }
 
+    /// Removes a thing.
+    pub(super) async fn delete(&self, segments: &[&str]) -> Result<Body, Failure> {
+        self.change(Method::DELETE, segments, None, (None, None)).await
+    }
+
     async fn change(
         &self,
         method: Method,

@@ -127,6 +127,9 @@ impl Problem {
         if self.status == 500 {
             text.push_str("; this is a defect in ductor, please report it");
         }
+        if self.status == 401 {
+            text.push_str("; give one with --key-file or DUCTOR_API_KEY");
+        }
         if let Some(id) = &self.request_id {
             text = format!("{text} (request {id})");
         }

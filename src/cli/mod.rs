@@ -31,6 +31,7 @@ mod foreground;
 mod graph;
 mod init;
 mod jobs;
+mod keys;
 mod log_text;
 mod machine;
 mod nodes;

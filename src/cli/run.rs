@@ -14,8 +14,8 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, nodes,
-    restore, route, runs, schedules, serve, slots, status, torture, workflows,
+    approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, keys,
+    nodes, restore, route, runs, schedules, serve, slots, status, torture, workflows,
 };
 
 /// Runs the command line of this process.
@@ -70,6 +70,9 @@ pub fn run() -> ExitCode {
         | Command::Workflow(_)
         | Command::Approval(_)
         | Command::Dlq(_)
+        | Command::Key(_)
+        | Command::Tenant(_)
+        | Command::Audit(_)
         | Command::Node(_)
         | Command::Route(_)
         | Command::Routing(_)
@@ -139,6 +142,9 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Workflow(command) => workflows::perform(session, command).await,
         Command::Approval(command) => approvals::perform(session, command).await,
         Command::Dlq(command) => dead_letters::perform(session, command).await,
+        Command::Key(command) => keys::perform(session, command).await,
+        Command::Tenant(command) => keys::tenants(session, command).await,
+        Command::Audit(command) => keys::audit(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
         Command::Route(command) => route::perform(session, &command).await,
         Command::Routing(command) => route::routing(session, &command).await,

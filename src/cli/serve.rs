@@ -30,12 +30,6 @@ pub(super) fn serve(arguments: &ServeArguments) -> Exit {
         eprint(&loaded.warnings);
     }
     let set_level = start_logging(&loaded);
-    if !loaded.config.server.listen.ip().is_loopback() {
-        eprint(
-            "error: without keys only a loopback address can be listened on; use `server.listen: 127.0.0.1:8470`\n",
-        );
-        return Exit::Usage;
-    }
     let web_files = match web_files(arguments.web_dir.as_deref()) {
         Ok(web_files) => web_files,
         Err(text) => {
@@ -135,6 +129,7 @@ fn exit_of(error: &OpenError) -> Exit {
         OpenError::NodeTaken { .. } | OpenError::DirectoryTaken { .. } | OpenError::DirectoryHeld { .. } => {
             Exit::Conflict
         }
+        OpenError::Unguarded(_) => Exit::Usage,
         OpenError::Directory(_) | OpenError::Store { .. } | OpenError::Other(_) => Exit::Negative,
     }
 }
@@ -166,10 +161,15 @@ async fn work(loaded: Loaded, set_level: SetLevel, web_files: WebFiles) -> Exit 
             return exit_of(&error);
         }
     };
+    let address = listener.local_addr().unwrap_or(listen);
+    if let Err(error) = daemon::doors::open(&daemon.engine, &loaded.config, address).await {
+        eprint(&format!("error: {error}\n"));
+        daemon.close();
+        return exit_of(&error);
+    }
     let reloader = reloader_of(&daemon.engine, &loaded);
     let stop = CancellationToken::new();
     let loops = daemon.start(&reloader);
-    let address = listener.local_addr().unwrap_or(listen);
     let app =
         crate::http::App::new(&daemon.engine, loops.unreadable(), &reloader, address).with_web(web_files);
     let web = tokio::spawn(crate::http::serve(listener, app.clone(), stop.clone()));

@@ -16,7 +16,7 @@ pub(super) const HOUR: u64 = 3_600 * SECOND;
 pub(super) const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
 pub(super) const NO_END: u64 = u64::MAX;
-const COUNT_MAX: i64 = u32::MAX as i64;
+pub(super) const COUNT_MAX: i64 = u32::MAX as i64;
 
 pub(super) const fn key(word: &'static str, shape: Shape, unset: Unset, about: &'static str) -> Key {
     Key {
@@ -82,6 +82,7 @@ pub(super) const DOCUMENT: &[Key] = &[
         Section::Egress,
         "What the HTTP steps of workflows may reach",
     ),
+    map("auth", Section::Auth, "Keys and sessions: who may call"),
 ];
 
 pub(super) const EGRESS: &[Key] = &[key(
@@ -127,6 +128,11 @@ pub(super) const SERVER: &[Key] = &[
         Duration(100, HOUR),
         Is("30s"),
         "The longest time to an answer",
+    ),
+    map(
+        "rateLimit",
+        Section::RateLimit,
+        "How much one key may ask; workers and event streams are exempt, and whoever calls without keys",
     ),
 ];
 
@@ -504,6 +510,7 @@ pub(super) const RETENTION: &[Key] = &[
         "How long an ended run is kept",
     ),
     map("logs", Section::RetentionLogs, "Logs of attempts"),
+    map("audit", Section::RetentionAudit, "Who did what"),
 ];
 
 pub(super) const RETENTION_LOGS: &[Key] = &[

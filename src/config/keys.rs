@@ -9,6 +9,7 @@ use Section::{
 };
 
 use super::key_table as table;
+use super::key_table_access as access;
 use super::key_table_dags as dags;
 use super::key_table_reports as reports;
 use super::shape::Shape;
@@ -64,8 +65,11 @@ pub(super) enum Section {
     Notify,
     Heartbeat,
     Egress,
+    Auth,
+    RateLimit,
     Retention,
     RetentionLogs,
+    RetentionAudit,
     Shutdown,
     Logging,
     Crontab,
@@ -76,15 +80,12 @@ pub(super) enum Section {
 
 /// Known words that are refused for now: where, the word, and how it is named in the fault.
 const LATER: &[(Section, &str, &str)] = &[
-    (Document, "auth", "auth"),
     (Document, "connections", "connections"),
     (Document, "ledger", "ledger"),
     (Document, "receipts", "receipts"),
     (Document, "routing", "routing"),
     (Document, "statsd", "statsd"),
     (Document, "tenants", "tenants"),
-    (Server, "rateLimit", "server.rateLimit"),
-    (Retention, "audit", "retention.audit"),
     (Job, "archiveOutput", "archiveOutput"),
     (Job, "catchupJitterSeconds", "catchupJitterSeconds"),
     (Job, "concurrencyScope", "concurrencyScope"),
@@ -148,6 +149,9 @@ impl Section {
             Notify => "`notify`",
             Self::Heartbeat => "`heartbeat`",
             Self::Egress => "`egress`",
+            Self::Auth => "`auth`",
+            Self::RateLimit => "`server.rateLimit`",
+            Self::RetentionAudit => "`retention.audit`",
             Retention => "`retention`",
             RetentionLogs => "`retention.logs`",
             Self::Shutdown => "`shutdown`",
@@ -189,6 +193,9 @@ impl Section {
             Notify => "notify",
             Self::Heartbeat => "heartbeat",
             Self::Egress => "egress",
+            Self::Auth => "auth",
+            Self::RateLimit => "rateLimit",
+            Self::RetentionAudit => "retentionAudit",
             Retention => "retention",
             RetentionLogs => "retentionLogs",
             Self::Shutdown => "shutdown",
@@ -227,6 +234,9 @@ impl Section {
             Notify => reports::NOTIFY,
             Self::Heartbeat => reports::HEARTBEAT,
             Self::Egress => table::EGRESS,
+            Self::Auth => access::AUTH,
+            Self::RateLimit => access::RATE_LIMIT,
+            Self::RetentionAudit => access::RETENTION_AUDIT,
             Retention => table::RETENTION,
             RetentionLogs => table::RETENTION_LOGS,
             Self::Shutdown => table::SHUTDOWN,

@@ -201,10 +201,7 @@ fn unknown_key_is_error() {
             "1:1 unknown key `qqqqqqqqqqqq` in the document",
         ),
         ("routing: {}", "1:1 'routing' is not supported yet"),
-        (
-            "server: {rateLimit: {perSecond: 1}}",
-            "1:10 'server.rateLimit' is not supported yet",
-        ),
+        ("tenants: {acme: {}}", "1:1 'tenants' is not supported yet"),
         ("egress: {deny: []}", "1:10 unknown key `deny` in `egress`"),
         (
             "defaults: {onFailure: {retry: {bad: 1}}}",

@@ -20,6 +20,7 @@
 //! Everything in a file is taken as hostile: each length, depth and number has a limit, and no input
 //! makes it panic.
 
+mod access;
 mod cronstable;
 mod crontab;
 mod dag_model;
@@ -32,6 +33,7 @@ mod job_layer;
 mod job_policy;
 mod jobs;
 mod key_table;
+mod key_table_access;
 mod key_table_dags;
 mod key_table_reports;
 mod keys;
@@ -83,6 +85,7 @@ mod schema_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
+pub use access::{AuthConfig, RateLimitConfig};
 pub use crontab::crontab_as_yaml;
 pub use dag_model::{DagConfig, ExpandConfig, OnReject, TaskConfig, TaskKind, TriggerRule, WorkConfig};
 pub use dags::{DAGS_MAX, TASKS_MAX};

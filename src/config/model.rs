@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::access::{AuthConfig, RateLimitConfig};
 use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
@@ -36,6 +37,7 @@ pub struct Config {
     pub crontabs: Vec<CrontabConfig>,
     pub notify: NotifyConfig,
     pub egress: EgressConfig,
+    pub auth: AuthConfig,
 }
 
 /// What the steps of workflows may reach besides public addresses.
@@ -63,6 +65,7 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     pub max_body_bytes: u64,
     pub request_timeout_ms: u64,
+    pub rate_limit: RateLimitConfig,
 }
 
 impl Default for ServerConfig {
@@ -74,6 +77,7 @@ impl Default for ServerConfig {
             allowed_origins: Vec::new(),
             max_body_bytes: 4 * MIB,
             request_timeout_ms: 30_000,
+            rate_limit: RateLimitConfig::default(),
         }
     }
 }
@@ -145,6 +149,16 @@ pub struct RetentionConfig {
     pub runs: u32,
     pub age_ms: u64,
     pub logs: LogRetentionConfig,
+    pub audit: AuditRetentionConfig,
+}
+
+/// How long it is kept who did what.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditRetentionConfig {
+    pub age_ms: u64,
+    /// Rows of each tenant.
+    pub count: u32,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -164,6 +178,10 @@ impl Default for RetentionConfig {
             logs: LogRetentionConfig {
                 age_ms: 14 * DAY_MS,
                 bytes: None,
+            },
+            audit: AuditRetentionConfig {
+                age_ms: 365 * DAY_MS,
+                count: 1_000_000,
             },
         }
     }

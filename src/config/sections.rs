@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::access;
 use super::fault::Fault;
 use super::keys::Section;
 use super::model::{
@@ -45,11 +46,12 @@ pub(super) fn read(reading: &mut Reading<'_>, word: &str, field: &Field, config:
         "logging" => logging(reading, field, &mut config.logging),
         "notify" => notify(reading, field, &mut config.notify),
         "egress" => egress(reading, field, &mut config.egress),
+        "auth" => access::auth(reading, field, &mut config.auth),
         _ => {}
     }
 }
 
-fn open(reading: &mut Reading<'_>, field: &Field, section: Section, path: &str) -> Option<Fields> {
+pub(super) fn open(reading: &mut Reading<'_>, field: &Field, section: Section, path: &str) -> Option<Fields> {
     let fields = reading.fields(&field.node, section)?;
     Some(fields.with_path(path))
 }
@@ -90,6 +92,9 @@ fn server(reading: &mut Reading<'_>, field: &Field, server: &mut ServerConfig) {
             &mut server.request_timeout_ms,
             reading.duration(&field, 100..=3_600_000, text),
         );
+    }
+    if let Some(field) = fields.get("rateLimit") {
+        access::rate_limit(reading, &field, &mut server.rate_limit);
     }
 }
 
@@ -260,10 +265,36 @@ fn retention(reading: &mut Reading<'_>, field: &Field, retention: &mut Retention
         );
     }
     retention.logs.age_ms = retention.age_ms;
-    let Some(logs) = fields.get("logs") else {
+    if let Some(field) = fields.get("logs") {
+        retention_of_logs(reading, &field, retention);
+    }
+    if let Some(field) = fields.get("audit") {
+        retention_of_audit(reading, &field, retention);
+    }
+}
+
+fn retention_of_audit(reading: &mut Reading<'_>, field: &Field, retention: &mut RetentionConfig) {
+    let Some(fields) = open(reading, field, Section::RetentionAudit, "retention.audit.") else {
         return;
     };
-    let Some(fields) = open(reading, &logs, Section::RetentionLogs, "retention.logs.") else {
+    if let Some(field) = fields.get("age") {
+        let text = "retention.audit.age must be at least 1m";
+        set(
+            &mut retention.audit.age_ms,
+            reading.duration(&field, 60_000..=u64::MAX, text),
+        );
+    }
+    if let Some(field) = fields.get("count") {
+        let text = "retention.audit.count must be at least 1";
+        set(
+            &mut retention.audit.count,
+            reading.count(&field, 1..=u32::MAX, text),
+        );
+    }
+}
+
+fn retention_of_logs(reading: &mut Reading<'_>, field: &Field, retention: &mut RetentionConfig) {
+    let Some(fields) = open(reading, field, Section::RetentionLogs, "retention.logs.") else {
         return;
     };
     if let Some(field) = fields.get("age") {
@@ -360,7 +391,7 @@ pub(super) fn is_level(text: &str) -> bool {
 }
 
 /// A value that was faulty leaves the default: the load has failed anyway.
-fn set<T>(place: &mut T, value: Option<T>) {
+pub(super) fn set<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;
     }

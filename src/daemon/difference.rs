@@ -10,7 +10,9 @@ use crate::domain::workflow::definition::Definition;
 use crate::words::names::JobName;
 
 /// Settings that a running daemon cannot change: it keeps their values, and says so.
-pub(super) const RESTART: [&str; 7] = [
+pub(super) const RESTART: [&str; 9] = [
+    "auth.bootstrapKeyFile",
+    "auth.hashKeyFile",
     "logging.format",
     "node.name",
     "server.listen",
@@ -22,12 +24,15 @@ pub(super) const RESTART: [&str; 7] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 16] = [
+pub(super) const LIVE: [&str; 21] = [
+    "auth.sessionTtl",
     "crontabs",
     "egress.allow",
     "logging.level",
     "notify.heartbeat",
     "retention.age",
+    "retention.audit.age",
+    "retention.audit.count",
     "retention.logs.age",
     "retention.logs.bytes",
     "retention.runs",
@@ -35,6 +40,8 @@ pub(super) const LIVE: [&str; 16] = [
     "server.allowedOrigins",
     "server.maxBodyBytes",
     "server.publicUrl",
+    "server.rateLimit.burst",
+    "server.rateLimit.perSecond",
     "server.requestTimeout",
     "shutdown.drainTimeout",
     "state.capacityRaise",
@@ -401,6 +408,10 @@ fn in_seconds(ms: u64) -> Value {
 /// Puts the values in force of settings that need a restart into what was read.
 pub(super) fn keep_running(running: &Config, read: &mut Config) {
     read.server.listen = running.server.listen;
+    read.auth
+        .bootstrap_key_file
+        .clone_from(&running.auth.bootstrap_key_file);
+    read.auth.hash_key_file.clone_from(&running.auth.hash_key_file);
     read.state.path.clone_from(&running.state.path);
     read.state.mode = running.state.mode;
     read.state.cache_bytes = running.state.cache_bytes;
@@ -444,6 +455,8 @@ mod tests {
         read.state.network = true;
         read.node.name = Some("other".to_owned());
         read.logging.format = crate::config::LogFormat::Json;
+        read.auth.bootstrap_key_file = Some("first.key".into());
+        read.auth.hash_key_file = Some("hash.key".into());
         read.retention.runs = 7;
         let none = BTreeMap::new();
         let difference = Difference::between((&running, &none), (&read, &none));
@@ -455,7 +468,7 @@ mod tests {
             keys(&difference.settings),
             ["retention.runs", "server.maxBodyBytes"]
         );
-        let path = &difference.needs_restart[6];
+        let path = &difference.needs_restart[8];
         assert!(
             path.from.is_null() && path.to.is_null(),
             "no path leaves: {path:?}"

@@ -5,6 +5,7 @@
 mod book;
 mod dag;
 mod difference;
+pub mod doors;
 mod identity;
 mod loader;
 mod next_fires;

@@ -63,6 +63,9 @@ pub enum OpenError {
         /// Why.
         cause: StoreError,
     },
+    /// Anybody could come in.
+    #[error("{0}")]
+    Unguarded(String),
     /// Anything else, in a sentence.
     #[error("{0}")]
     Other(String),

@@ -13,7 +13,7 @@ use super::difference::{Difference, SettingChange, keep_running};
 use super::loader::{Loaded, Unusable};
 use crate::config::{self, Config, Fault, Paint, Place, Sources};
 use crate::domain::workflow::definition::Definition;
-use crate::engine::changes::retire::{Keep, KeepLogs};
+use crate::engine::changes::retire::{Keep, KeepAudit, KeepLogs};
 use crate::engine::changes::{outdated, publish};
 use crate::engine::core::Engine;
 use crate::engine::metrics::ResultLabel;
@@ -314,6 +314,10 @@ fn keep_of(config: &Config) -> Keep {
         logs: KeepLogs {
             age_ms: config.retention.logs.age_ms,
             bytes: config.retention.logs.bytes,
+        },
+        audit: KeepAudit {
+            age_ms: config.retention.audit.age_ms,
+            count: config.retention.audit.count,
         },
     }
 }

@@ -224,6 +224,8 @@ pub struct Metrics {
     pub http_request_seconds: Family<RouteMethod, Histogram, fn() -> Histogram>,
     /// Requests that were turned away before they were routed.
     pub http_rejected: Family<ReasonLabel, Counter>,
+    /// Keys and sessions that did not fit.
+    pub auth_failures: Family<ReasonLabel, Counter>,
     /// Bytes of large values that no run had any more.
     pub blob_bytes_swept: Counter,
     /// Reloads of the configuration: `applied`, `rejected` or `failed`.
@@ -260,6 +262,7 @@ impl Metrics {
             http_requests: Family::default(),
             http_request_seconds: Family::new_with_constructor(seconds),
             http_rejected: Family::default(),
+            auth_failures: Family::default(),
             blob_bytes_swept: Counter::default(),
             config_reloads: Family::default(),
             routing: RoutingMetrics::default(),
@@ -362,7 +365,16 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that was turned away: `host`, `origin` or `body`.
+    /// Counts a key or session that did not fit, and why.
+    pub fn count_auth_failure(&self, reason: &str) {
+        self.auth_failures
+            .get_or_create(&ReasonLabel {
+                reason: reason.to_owned(),
+            })
+            .inc();
+    }
+
+    /// Counts a request that was turned away: `host`, `origin`, `auth`, `rate` or `body`.
     pub fn count_rejected(&self, reason: &str) {
         self.http_rejected
             .get_or_create(&ReasonLabel {

@@ -1,5 +1,6 @@
 //! What every handler is given: the engine, the settings of the server, what is known about health.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +13,16 @@ use super::health::{self, Health};
 use super::once::InFlight;
 use super::origin::Origins;
 use super::status;
+use super::throttle::{Failures, Rates};
 use crate::config::Config;
-use crate::daemon::{Pulse, Reloader};
+use crate::daemon::{Pulse, Reloader, doors};
 use crate::dashboard::WebFiles;
 use crate::engine::access::Keyring;
 use crate::engine::backups::Backups;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
+use crate::store::hash_key::HashKey;
+use crate::words::ids::KeyId;
 use crate::words::time::Millis;
 
 /// The version of this binary.
@@ -40,6 +44,10 @@ pub struct App {
     pub(super) streams: Arc<AtomicUsize>,
     pub(super) in_flight: InFlight,
     pub(super) keyring: Keyring,
+    pub(super) hash_key: Arc<HashKey>,
+    pub(super) failures: Failures,
+    pub(super) rates: Rates,
+    pub(super) uses: Arc<Mutex<BTreeMap<KeyId, Millis>>>,
     pub(super) started_at: Millis,
     pub(super) stop: CancellationToken,
 }
@@ -49,6 +57,7 @@ impl App {
     pub fn new(engine: &Engine, unreadable: Unreadable, reloader: &Reloader, address: SocketAddr) -> App {
         let config = reloader.config();
         let origins = Arc::new(Origins::new(address, &config.server));
+        let hash_key = doors::hash_key_path(engine, &config.auth);
         App {
             engine: engine.clone(),
             unreadable,
@@ -63,6 +72,10 @@ impl App {
             streams: Arc::default(),
             in_flight: InFlight::default(),
             keyring: Keyring::new(&engine.store),
+            hash_key: Arc::new(HashKey::at(hash_key)),
+            failures: Failures::default(),
+            rates: Rates::default(),
+            uses: Arc::default(),
             started_at: engine.now().wall,
             stop: CancellationToken::new(),
         }

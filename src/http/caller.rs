@@ -12,9 +12,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
+use super::credentials;
 use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
 use super::front::RequestId;
-use crate::domain::access::scopes::{OPEN, Scopes};
+use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
 use crate::engine::changes::audit::By;
 use crate::words::ids::{KeyId, TenantId};
@@ -57,6 +58,42 @@ impl Caller {
         self.key.map_or_else(|| self.principal.to_string(), KeyId::digits)
     }
 
+    /// False when what they came in with opens nothing any more: for what goes on after the answer.
+    pub(super) async fn is_still_known(&self, app: &App) -> bool {
+        let Ok(ring) = app.keyring.current(&app.engine).await else {
+            return true;
+        };
+        match self.key {
+            None => ring.is_open(),
+            Some(id) => ring
+                .key(id)
+                .is_some_and(|(_, key)| key.is_valid(app.engine.now().wall)),
+        }
+    }
+
+    /// What the audit says of a request of this caller.
+    pub(super) fn by(&self, parts: &Parts, what: &str) -> By {
+        let path = parts.uri.path();
+        let request = parts.extensions.get::<RequestId>();
+        By {
+            tenant: self.tenant,
+            who: self.principal.to_string(),
+            key: self.key,
+            request: request.map(|id| id.0.clone()).unwrap_or_default(),
+            what: what.to_owned(),
+            thing: path.split("/~").next().unwrap_or(path).to_owned(),
+        }
+    }
+
+    /// Whoever looks after all tenants: an admin of the tenant `default`.
+    pub(super) fn oversees(&self) -> Result<(), Problem> {
+        self.needs(ADMIN)?;
+        if self.tenant == TenantId::DEFAULT {
+            return Ok(());
+        }
+        Err(foreign_tenant("this is for keys of the tenant `default`"))
+    }
+
     /// Says that a further scope is missing, which the route alone does not ask for.
     pub(super) fn needs(&self, scope: &str) -> Result<(), Problem> {
         if self.scopes.allow(scope) {
@@ -93,7 +130,7 @@ fn missing(scope: &str) -> Problem {
 }
 
 /// The tenant that `X-Tenant-ID` names is not one for this caller.
-fn foreign_tenant(detail: &str) -> Problem {
+pub(super) fn foreign_tenant(detail: &str) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, detail).because(FieldFault {
         pointer: String::new(),
         code: TENANT_FOREIGN,
@@ -102,20 +139,15 @@ fn foreign_tenant(detail: &str) -> Problem {
 }
 
 /// Finds out who calls; `None` where nobody has to say so and nobody did.
-pub(super) async fn identify(
-    app: &App,
-    method: &Method,
-    path: &str,
-    headers: &HeaderMap,
-) -> Result<Option<Caller>, Problem> {
-    if is_open(method, path) {
+pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>, Problem> {
+    if is_open(&parts.method, parts.uri.path()) {
         return Ok(None);
     }
     let ring = app.keyring.current(&app.engine).await?;
     if ring.is_open() {
-        return in_open_mode(&ring, headers).map(Some);
+        return in_open_mode(&ring, &parts.headers).map(Some);
     }
-    Err(unknown())
+    credentials::identify(app, &ring, parts).map(Some)
 }
 
 /// Whoever can reach the loopback address may do everything, for each tenant that there is.
@@ -136,7 +168,8 @@ fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
 }
 
 /// Routes that need no caller, beside the pages of the dashboard. The router's page says the same of them; a test compares.
-const OPEN_ROUTES: [(&str, &str); 4] = [
+const OPEN_ROUTES: [(&str, &str); 5] = [
+    ("post", "/api/session"),
     ("get", "/livez"),
     ("get", "/readyz"),
     ("get", "/healthz"),
@@ -180,7 +213,7 @@ pub(super) struct Duty {
 }
 
 /// Stands before each route.
-pub(super) async fn guard(duty: Duty, mut request: Request, next: Next) -> Response {
+pub(super) async fn guard(duty: Duty, request: Request, next: Next) -> Response {
     if duty.scope == OPEN {
         return next.run(request).await;
     }
@@ -195,10 +228,12 @@ pub(super) async fn guard(duty: Duty, mut request: Request, next: Next) -> Respo
     {
         return response;
     }
-    let by = (duty.audited && !request.method().is_safe()).then(|| by(duty, &caller, &request));
+    let (mut parts, body) = request.into_parts();
+    let by = (duty.audited && !parts.method.is_safe()).then(|| caller.by(&parts, duty.id));
     if let Some(by) = &by {
-        request.extensions_mut().insert(by.clone());
+        parts.extensions.insert(by.clone());
     }
+    let request = Request::from_parts(parts, body);
     let mut response = next.run(request).await;
     // For what is kept after the fact.
     if let Some(by) = by {
@@ -223,21 +258,5 @@ fn elsewhere(what: Elsewhere, caller: &Caller) -> Option<Response> {
             );
             Some(Problem::not_found(detail).into_response())
         }
-    }
-}
-
-fn by(duty: Duty, caller: &Caller, request: &Request) -> By {
-    let path = request.uri().path();
-    By {
-        tenant: caller.tenant,
-        who: caller.principal.to_string(),
-        key: caller.key,
-        request: request
-            .extensions()
-            .get::<RequestId>()
-            .map(|id| id.0.clone())
-            .unwrap_or_default(),
-        what: duty.id.to_owned(),
-        thing: path.split("/~").next().unwrap_or(path).to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 //! A handler returns a [`Problem`]; the front writes it out, because only there the request's id and path are known. No
 //! path and no text of the operating system goes into one: those are for the log.
 
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -38,6 +38,7 @@ pub(super) struct Problem {
     /// The parameters of each of them, in the same order; fewer where they have none.
     parameters: Vec<Map<String, Value>>,
     members: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
@@ -50,6 +51,7 @@ impl Problem {
             errors: Vec::new(),
             parameters: Vec::new(),
             members: Map::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -106,6 +108,14 @@ impl Problem {
     #[must_use]
     pub(super) fn because(mut self, fault: FieldFault) -> Problem {
         self.errors.push(fault);
+        self
+    }
+
+    /// A further header of the answer.
+    #[must_use]
+    pub(super) fn header(mut self, name: HeaderName, value: &str) -> Problem {
+        self.headers
+            .extend(HeaderValue::from_str(value).map(|value| (name, value)));
         self
     }
 
@@ -230,6 +240,9 @@ impl IntoResponse for Problem {
             response
                 .headers_mut()
                 .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
         }
         response.extensions_mut().insert(self);
         response

@@ -128,14 +128,15 @@ async fn guarded(app: &App, request: Request, next: Next, readable_by: &mut Opti
 }
 
 /// Nothing of a body is read for somebody who may not call.
-async fn admitted(app: &App, mut request: Request, next: Next) -> Response {
-    let path = request.uri().path();
-    match caller::identify(app, request.method(), path, request.headers()).await {
-        Ok(Some(caller)) => drop(request.extensions_mut().insert(caller)),
+async fn admitted(app: &App, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match caller::identify(app, &parts).await {
+        Ok(Some(caller)) => drop(parts.extensions.insert(caller)),
         Ok(None) => {}
-        Err(problem) if is_plain(path) => return problem.with_sentence().into_response(),
+        Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
         Err(problem) => return problem.into_response(),
     }
+    let request = Request::from_parts(parts, body);
     if let Err(problem) = check_content_type(&request) {
         app.engine.metrics.count_rejected("body");
         return problem.into_response();

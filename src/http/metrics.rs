@@ -303,7 +303,7 @@ fn row<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metri
 }
 
 fn register_requests(to: &mut Registry, metrics: &Metrics) {
-    for reason in ["host", "origin", "body"] {
+    for reason in ["host", "origin", "auth", "rate", "body"] {
         let label = ReasonLabel {
             reason: reason.to_owned(),
         };
@@ -339,6 +339,12 @@ fn register_requests(to: &mut Registry, metrics: &Metrics) {
         "ductor_http_rejected",
         "Turned away before routing",
         &m.http_rejected,
+    );
+    row(
+        to,
+        "ductor_auth_failures",
+        "Keys and sessions that did not fit",
+        &m.auth_failures,
     );
 }
 

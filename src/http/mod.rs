@@ -7,12 +7,14 @@
 
 mod app;
 mod assignments;
+mod audit;
 mod backups;
 mod bridge;
 mod calendar;
 mod caller;
 mod claims;
 mod config;
+mod credentials;
 mod dags;
 mod dead_letters;
 mod decisions;
@@ -29,6 +31,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod keys;
 mod live_routing;
 #[cfg(test)]
 mod live_routing_tests;
@@ -66,6 +69,7 @@ mod run_waiting;
 mod runs;
 mod schedules;
 mod serve;
+mod sessions;
 mod slots;
 mod start;
 mod status;
@@ -73,6 +77,8 @@ mod step_lines;
 mod store_check;
 mod stream;
 mod tail;
+mod tenants;
+mod throttle;
 mod timeline;
 mod upcoming;
 mod version;
@@ -98,6 +104,8 @@ mod front_tests;
 mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
+#[cfg(test)]
+mod key_tests;
 #[cfg(test)]
 mod log_tests;
 #[cfg(test)]

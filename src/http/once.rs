@@ -223,6 +223,12 @@ impl Once {
         self.ticket
     }
 
+    /// The answer is not kept: there is a secret in it.
+    pub(super) fn unkept(mut self) -> Once {
+        self.ticket = None;
+        self
+    }
+
     /// Takes `expected_version` of the body, the other way to say `If-Match`; 0 expects nothing.
     pub(super) fn expecting(self, body: &[u8]) -> Result<Once, Problem> {
         let (fields, faults) = input::object(body, &FIELDS)?;

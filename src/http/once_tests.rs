@@ -178,6 +178,7 @@ async fn a_key_is_forgotten_after_a_day() {
         runs: 10,
         age_ms: limits::IDEMPOTENCY_AGE_MS,
         logs: KeepLogs::NO_LIMIT,
+        audit: retire::KeepAudit::NO_LIMIT,
     };
     let sweep = async || face.change(move |tx| retire::sweep(tx, keep, &[])).await;
     face.clock.advance(limits::IDEMPOTENCY_AGE_MS - 1_000);

@@ -5,21 +5,27 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use super::credentials::COOKIE;
 use super::operation::{Components, Operation, Success};
 use super::param::{Kind, Param};
 use super::router::page;
 use super::version;
+use crate::domain::access::scopes::OPEN;
 
 /// Bodies of requests and answers by operation: `body`, or the status.
 const EXAMPLES: &str = include_str!("examples.json");
 
 /// Each status of a refusal, and when it comes.
-const REFUSALS: [(u16, &str); 15] = [
+const REFUSALS: [(u16, &str); 16] = [
     (
         400,
         "The request cannot be read: a bad parameter, filter, cursor or JSON text.",
     ),
-    (403, "This origin is not allowed."),
+    (401, "There are keys, and no valid one was sent."),
+    (
+        403,
+        "This origin is not allowed, or the key has not the scope (`errors[].code` is `scope.missing`) or another tenant.",
+    ),
     (404, "There is no such thing."),
     (405, "This path does not know this method."),
     (
@@ -37,7 +43,10 @@ const REFUSALS: [(u16, &str); 15] = [
         422,
         "A field breaks a rule (all of them in `errors`), or the key was used for another request.",
     ),
-    (429, "Too many of these are open."),
+    (
+        429,
+        "Too many of these are open, or came at once; `Retry-After` says when.",
+    ),
     (500, "A defect; the log has it under the request id."),
     (501, "This feature is off."),
     (503, "The store cannot answer, or ductor is stopping; try again."),
@@ -90,7 +99,15 @@ pub(super) fn document() -> Value {
         },
         "servers": [{"url": "/"}],
         "paths": paths,
-        "components": {"schemas": components, "responses": responses},
+        "security": [{"key": []}, {"session": []}],
+        "components": {
+            "schemas": components,
+            "responses": responses,
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "An API key, dk_<id>_<secret>. While there are no keys, nothing is asked."},
+                "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "A session of the dashboard."},
+            },
+        },
     })
 }
 
@@ -126,6 +143,9 @@ fn describe(operation: &Operation, examples: &Value, components: &mut Components
         "x-scope": operation.scope,
         "responses": responses,
     });
+    if operation.scope == OPEN {
+        described["security"] = json!([]);
+    }
     if !parameters.is_empty() {
         described["parameters"] = Value::from(parameters);
     }
@@ -147,7 +167,10 @@ pub(super) fn refusals(operation: &Operation) -> Vec<u16> {
     if operation.path.contains('{') {
         statuses.push(404);
     }
-    if !operation.query.is_empty() || operation.scope != "open" {
+    if operation.scope != OPEN {
+        statuses.extend([401, 429]);
+    }
+    if !operation.query.is_empty() || operation.scope != OPEN {
         statuses.push(400);
     }
     if operation.method != "get" {
@@ -195,6 +218,7 @@ fn path_parameter(name: &str) -> Value {
         "recipient_id" => "The id of a recipient.",
         "rule_id" => "The id of a rule.",
         "token" => "The token of a claimed task.",
+        "key" => "The id of an API key.",
         _ => "",
     };
     json!({"name": name, "in": "path", "required": true, "description": about, "schema": {"type": "string"}})

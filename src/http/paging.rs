@@ -90,12 +90,23 @@ pub(super) fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
 }
 
 impl Paging {
-    /// `list` is the name of the list; `filter` are its filters, each as name and value.
+    /// Of a list of the tenant `default`. `list` is the name of the list; `filter` are its filters, each as name and value.
     pub(super) fn of(
         pairs: &[(String, String)],
         list: &str,
         filter: &[(&str, String)],
         ascending: bool,
+    ) -> Result<Paging, Problem> {
+        Paging::of_tenant(pairs, list, filter, ascending, TenantId::DEFAULT)
+    }
+
+    /// The same for a list that each tenant has of its own.
+    pub(super) fn of_tenant(
+        pairs: &[(String, String)],
+        list: &str,
+        filter: &[(&str, String)],
+        ascending: bool,
+        tenant: TenantId,
     ) -> Result<Paging, Problem> {
         let size = input::number(pairs, "page_size", 1, limits::PAGE_MAX)?.unwrap_or(limits::PAGE_DEFAULT);
         let ascending = match input::last(pairs, "order") {
@@ -104,7 +115,7 @@ impl Paging {
             Some("desc") => false,
             Some(_) => return Err(Problem::unreadable("`order` must be `asc` or `desc`")),
         };
-        let tenant = TenantId::DEFAULT.0.to_string();
+        let tenant = tenant.0.to_string();
         let mut parts = vec!["cursor", list, &tenant, if ascending { "asc" } else { "desc" }];
         for (name, value) in filter {
             parts.extend([*name, value.as_str()]);

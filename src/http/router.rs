@@ -15,12 +15,12 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    assignments, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front, graph,
-    health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages,
-    pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again, run_bulk,
-    run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots,
-    start, status, store_check, stream, tail, timeline, week, why, workflow_list, workflow_versions,
-    workflows,
+    assignments, audit, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front,
+    graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
+    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again,
+    run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs,
+    schedules, sessions, slots, start, status, store_check, stream, tail, tenants, timeline, week, why,
+    workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -47,6 +47,7 @@ pub(super) fn page() -> Page {
         declared_routing,
         live_routing,
         the_daemon,
+        who_calls,
     ] {
         page = add(page);
     }
@@ -335,7 +336,7 @@ fn the_daemon(page: Page) -> Page {
             shows(data::<dead_letters::HandledLetter>);
         get "/api/stream", stream::follow, followChanges, "event:read", "What each commit changes, as it happens.",
             query(&stream::QUERY), sends("text/event-stream"), refuses(&[429]);
-        get "/api/openapi.json", openapi::show, showApi, "open", "This document.", shows(any_object), versioned();
+        get "/api/openapi.json", openapi::show, showApi, "any", "This document.", shows(any_object), versioned();
         get "/livez", health::live, isLive, "open", "200 while the loops turn.", shows(plain::<health::Standing>);
         get "/readyz", health::ready, isReady, "open", "200 when work can be accepted and done.",
             query(&health::QUERY), shows(plain::<health::Standing>);
@@ -343,6 +344,28 @@ fn the_daemon(page: Page) -> Page {
             query(&health::QUERY), shows(plain::<health::Standing>);
         get "/version", health::version, showVersion, "open", "Name, version, commit and schema.", shows(plain::<health::Identity>);
         get "/metrics", metrics::scrape, scrape, "metrics:read", "OpenMetrics text.", sends("application/openmetrics-text");
+    }
+}
+
+#[rustfmt::skip]
+fn who_calls(page: Page) -> Page {
+    routes! { page;
+        get "/api/session", sessions::show, showSession, "any", "Who calls, and what they may do.", shows(data::<sessions::SessionView>);
+        post "/api/session", sessions::begin, beginSession, "open", "Signs in to the dashboard: a cookie for a key.",
+            fields(&sessions::FIELDS), creates(data::<sessions::SessionView>), refuses(&[401, 429]);
+        delete "/api/session", sessions::end, endSession, "any", "Signs out.", shows(any_data);
+        get "/api/keys", keys::list, listKeys, "key:read", "API keys by pages, newest first; never their secrets.",
+            query(&keys::FILTERS), query(&PARAMS), shows(page_of::<keys::KeyView>);
+        post "/api/keys", keys::create, createKey, "key:write", "Makes an API key, and shows it this once.",
+            fields(&keys::FIELDS), creates(data::<keys::NewKey>);
+        delete "/api/keys/{key}", keys::revoke, revokeKey, "key:delete", "Ends a key and its sessions, for all daemons at once.",
+            shows(data::<keys::KeyView>);
+        get "/api/tenants", tenants::list, listTenants, "tenant:read", "Tenants by name; others than one's own for `default` alone.",
+            query(&PARAMS), shows(page_of::<tenants::TenantView>);
+        post "/api/tenants", tenants::create, createTenant, "tenant:write", "Makes a tenant; for `admin` of `default`.",
+            fields(&tenants::FIELDS), creates(data::<tenants::TenantView>);
+        get "/api/audit", audit::list, listAudit, "audit:read", "What was done, by whom, newest first.",
+            query(&audit::FILTERS), query(&PARAMS), shows(page_of::<audit::AuditView>);
     }
 }
 

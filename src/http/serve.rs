@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::app::App;
+use super::credentials::Peer;
 use super::health;
 use super::router::router;
 use crate::os::rlimits::{self, Limit};
@@ -83,6 +85,13 @@ async fn next(
 }
 
 async fn converse(stream: TcpStream, place: OwnedSemaphorePermit, service: Service, stop: CancellationToken) {
+    let peer = stream.peer_addr().ok().map(|address| Peer(address.ip()));
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
+        service.call(request)
+    });
     // Answers are small and wanted at once.
     stream.set_nodelay(true).ok();
     let connection = http1::Builder::new()

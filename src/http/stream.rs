@@ -17,6 +17,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::app::App;
+use super::caller::Caller;
 use super::error::Problem;
 use super::param::{Kind, Param};
 use super::tail::Seat;
@@ -117,6 +118,7 @@ fn heads_of(names: &[String]) -> Result<Vec<&'static str>, Problem> {
 
 struct Follower {
     app: App,
+    caller: Caller,
     heads: Vec<&'static str>,
     after: Place,
     commits: watch::Receiver<u64>,
@@ -128,6 +130,7 @@ struct Follower {
 /// Follows the feed until the client goes or the daemon stops.
 pub(super) async fn follow(
     State(app): State<App>,
+    caller: Caller,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -144,6 +147,7 @@ pub(super) async fn follow(
     let newest = app.engine.read(newest).await?;
     let follower = Follower {
         app,
+        caller,
         heads,
         after: resumed.unwrap_or(Place::behind(newest)),
         commits,
@@ -213,7 +217,7 @@ impl Follower {
             if more || !self.waiting.is_empty() {
                 continue;
             }
-            if stopping {
+            if stopping || !self.caller.is_still_known(&self.app).await {
                 self.ended = true;
                 self.waiting.push_back(Event::default().event("bye").data("{}"));
                 continue;

@@ -13,7 +13,7 @@
 //!   steps. `logs`: attempt logs beside the file.
 //! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
 //!   `blob_copies`: the same inside a backup.
-//! * `access`: rows of tenants, keys, sessions and the audit.
+//! * `access`: rows of tenants, keys, sessions and the audit; `hash_key`: what keys are hashed under, beside the store.
 //! * `backup`: a snapshot as a file of its own; `restore`: a state directory from it.
 
 pub mod access;
@@ -67,6 +67,7 @@ mod golden_workflows;
 pub mod graph_rows;
 pub mod graphs;
 mod handle;
+pub mod hash_key;
 pub mod key_limits;
 pub mod keys;
 pub mod live_rows;

@@ -48,7 +48,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `next_audit`, `access_changed`, `format`, and `landed NODE`: the newest commit of each
+    /// Numbers: `sequence`, `next_fence`, `next_entry`, `next_remembered`, `next_audit`, `next_tenant`, `access_changed`, `format`, and `landed NODE`: the newest commit of each
     /// daemon.
     0 META "meta" (String) => Number;
     /// Daemons that have used this state directory.

@@ -3,13 +3,14 @@ import { fileURLToPath } from "node:url";
 import { launch } from "./pages.mjs";
 import { runAll } from "./report.mjs";
 import { endScenes } from "./scenes.mjs";
+import * as access from "./access.mjs";
 import * as everyPage from "./every_page.mjs";
 import * as flows from "./flows.mjs";
 import * as keys from "./keys.mjs";
 import * as large from "./large.mjs";
 import * as lost from "./lost.mjs";
 
-const SUITES = [everyPage, keys, flows, lost, large];
+const SUITES = [everyPage, keys, flows, access, lost, large];
 
 const wanted = process.argv.slice(2);
 const chosen = SUITES.flatMap((suite) => suite.tests()).filter(({ name }) => wanted.length === 0 || wanted.some((word) => name.includes(word)));

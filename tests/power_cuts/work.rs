@@ -306,6 +306,7 @@ impl Work {
             runs: 4,
             age_ms: 3_600_000,
             logs: KeepLogs::NO_LIMIT,
+            audit: retire::KeepAudit::NO_LIMIT,
         };
         let now = self.clock.now().wall;
         let (due, fires) = store

@@ -6,7 +6,7 @@ use crate::domain::workflow::definition::Definition;
 use crate::domain::workflow::graph::document::RetentionDoc;
 use crate::domain::workflow::run::Run;
 use crate::engine::book::Book;
-use crate::engine::changes::deliver;
+use crate::engine::changes::{audit, deliver};
 use crate::store::keys::DigestKey;
 use crate::store::tables::{
     CHANGES, DEFINITIONS, FIRES, JOB_RUNS, PINS, REMEMBERED, REMEMBERED_KEYS, WORKFLOWS,
@@ -28,6 +28,25 @@ pub struct Keep {
     pub age_ms: u64,
     /// What is kept of the logs of ended runs.
     pub logs: KeepLogs,
+    /// What is kept of the audit.
+    pub audit: KeepAudit,
+}
+
+/// How long it is kept who did what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAudit {
+    /// Age in milliseconds.
+    pub age_ms: u64,
+    /// Rows of each tenant.
+    pub count: u32,
+}
+
+impl KeepAudit {
+    /// All of it.
+    pub const NO_LIMIT: KeepAudit = KeepAudit {
+        age_ms: u64::MAX,
+        count: u32::MAX,
+    };
 }
 
 /// What is kept of the logs of ended runs. Their runs stay.
@@ -267,6 +286,7 @@ pub fn sweep(tx: &mut Tx<'_>, keep: Keep, fires: &[FireKey]) -> Result<bool, Abo
     let mut more = fires.len() >= limits::MAINTENANCE_ROWS_MAX;
     more |= sweep_answers(tx, now)?;
     more |= sweep_feed(tx, now)?;
+    more |= audit::sweep(tx, before(now, keep.audit.age_ms), u64::from(keep.audit.count))?;
     more |= deliver::sweep(tx, before(now, keep.age_ms))?;
     Ok(more)
 }

@@ -186,6 +186,7 @@ impl World<'_> {
                     runs: 3,
                     age_ms: 3_600_000,
                     logs: retire::KeepLogs::NO_LIMIT,
+                    audit: retire::KeepAudit::NO_LIMIT,
                 };
                 let now = self.rig.wall();
                 let due = self.rig.read(|tx| {

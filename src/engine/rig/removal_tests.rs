@@ -21,6 +21,7 @@ fn keep(runs: u32, age_ms: u64) -> Keep {
         runs,
         age_ms,
         logs: KeepLogs::NO_LIMIT,
+        audit: retire::KeepAudit::NO_LIMIT,
     }
 }
 

@@ -283,6 +283,7 @@ fn what_is_owed_outlives_its_run_and_what_is_decided_goes_with_age() {
         runs: 1,
         age_ms: 1_000,
         logs: retire::KeepLogs::NO_LIMIT,
+        audit: retire::KeepAudit::NO_LIMIT,
     };
     rig.change(move |tx| retire::sweep(tx, keep, &[]));
     assert_eq!(effects_of(&rig).len(), 1);

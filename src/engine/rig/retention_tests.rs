@@ -22,6 +22,7 @@ fn keep(logs: KeepLogs) -> Keep {
         runs: 100,
         age_ms: u64::MAX,
         logs,
+        audit: retire::KeepAudit::NO_LIMIT,
     }
 }
 

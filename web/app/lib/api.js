@@ -1,4 +1,5 @@
 // Requests to the daemon. A refusal is always a `Problem`, also when nobody answers.
+import { refused } from "./session.js";
 
 /** Why a request was refused, or could not be made. */
 export class Problem extends Error {
@@ -56,6 +57,7 @@ async function send(method, path, options) {
 }
 
 async function refusal(response, method, path) {
+  if (response.status === 401) refused();
   const body = await response.json().catch(() => ({}));
   return new Problem({
     status: response.status,

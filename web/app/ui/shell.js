@@ -1,11 +1,14 @@
 // The frame of every page: side with the pages, head with the live dot and toggles, the banner when nobody answers.
 import { computed, html, signal, useEffect } from "../lib/dom.js";
+import { act } from "../lib/api.js";
 import { bind } from "../lib/keys.js";
 import * as live from "../lib/live.js";
 import { after, theme, zone } from "../lib/prefs.js";
 import { go, here, place, to } from "../lib/route.js";
+import { locked } from "../lib/session.js";
 import { useQuery } from "../lib/store.js";
 import { browserZone, clock, day, relative } from "../lib/time.js";
+import { SignIn } from "../pages/sign-in.js";
 import { Dialogs } from "./dialog.js";
 import { HelpHost, openHelp } from "./help.js";
 import { Icon } from "./icons.js";
@@ -83,6 +86,7 @@ const Head = () => html`<header class="head">
   <button type="button" class="button ghost" onClick=${toggleZone} title=${`Zone of all times; this browser is in ${browserZone()}. Press t.`}><${Icon} of="clock" />${zoneWord()}</button>
   <button type="button" class="button ghost icon" onClick=${toggleTheme} aria-label=${`Theme: ${theme.value}`} title=${`Theme: ${theme.value}`}><${Icon} of=${THEME_ICONS[theme.value]} /></button>
   <button type="button" class="button ghost icon wide-only" onClick=${openHelp} aria-label="Keys" title="Keys (?)"><${Icon} of="help" /></button>
+  <${Who} />
 </header>`;
 
 function Side({ status }) {
@@ -115,8 +119,23 @@ function Warnings({ status }) {
     ${status.draining && html`<div class="banner wait" role="alert"><strong>This daemon is draining</strong><span>No new work begins; running commands are waited for.</span></div>`}`;
 }
 
+/** Who is signed in, and the way out. While there are no keys nobody is. */
+function Who() {
+  const session = useQuery("/api/session", { every: 60_000 }).data;
+  if (!session || session.open) return null;
+  const leave = async () => {
+    await act("DELETE", "/api/session").catch(() => undefined);
+    locked.value = true;
+  };
+  return html`<button type="button" class="button ghost who" onClick=${leave} title=${`${session.principal} of ${session.tenant}. Signs out.`}>
+    <${Icon} of="person" /><span>${session.principal.replace("key:", "")}</span><span class="unseen">: sign out</span></button>`;
+}
+
 /** @param {{children?: any}} props */
-export function Shell({ children }) {
+export const Shell = ({ children }) => (locked.value ? html`<${SignIn} />` : html`<${Frame}>${children}<//>`);
+
+/** @param {{children?: any}} props */
+function Frame({ children }) {
   useEffect(bindFrame, []);
   const status = useQuery("/api/status", { topics: ["runs", "slots", "jobs", "nodes", "config"], every: 15_000 });
   useEffect(() => {

@@ -40,6 +40,8 @@ const STATES = {
   caught_up: ["again", "good", "caught up"],
   owed: ["wait", "wait", "owed"],
   delivered: ["check", "good", "delivered"],
+  valid: ["check", "good", "valid"],
+  revoked: ["cross", "calm", "revoked"],
   dead: ["cross", "bad", "given up"],
 };
 
