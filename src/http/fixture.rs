@@ -375,3 +375,18 @@ pub(super) async fn routed(face: &Face) -> BTreeMap<&'static str, String> {
     ids.insert("{empty}", second);
     ids
 }
+
+/// Two pools of recipients and a member of the first.
+pub(super) async fn declared(face: &Face) -> [String; 3] {
+    let mut ids: Vec<String> = Vec::new();
+    for name in ["one", "two"] {
+        let made = face
+            .post_json("/api/pools", &json!({"name": name}).to_string())
+            .await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let path = format!("/api/pools/{}/recipients", ids[0]);
+    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
+    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    ids.try_into().unwrap()
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::fixture::{Answer, BEGIN, Face, routed};
+use super::fixture::{Answer, BEGIN, Face, declared, routed};
 use super::openapi;
 use super::operation::Operation;
 use super::param::{Kind, Param};
@@ -208,21 +208,6 @@ async fn stage() -> Stage {
         elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
-}
-
-/// Two pools of recipients and a member of the first.
-async fn declared(face: &Face) -> [String; 3] {
-    let mut ids: Vec<String> = Vec::new();
-    for name in ["one", "two"] {
-        let made = face
-            .post_json("/api/pools", &json!({"name": name}).to_string())
-            .await;
-        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    }
-    let path = format!("/api/pools/{}/recipients", ids[0]);
-    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
-    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    ids.try_into().unwrap()
 }
 
 /// Two runs that wait for people; the second is held.
