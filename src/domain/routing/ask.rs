@@ -103,7 +103,7 @@ pub fn read_work(work: &Map<String, Value>, now: Micros, fresh: WorkId) -> Resul
 }
 
 /// The pointer of a field of the work.
-fn at(name: &str) -> String {
+fn place_of(name: &str) -> String {
     format!("{WORK}/{name}")
 }
 
@@ -332,7 +332,7 @@ impl Reader {
         let kind = self.text(object, at, "kind", limits::ROUTING_WORD_CHARS_MAX);
         if Reader::value(object, "kind").is_none() || kind.as_deref() == Some("") {
             let detail = "say what kind of work it is: `kind` is missing";
-            self.fault(&at("kind"), "field.required", detail);
+            self.fault(&place_of("kind"), "field.required", detail);
         }
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Work {
@@ -363,7 +363,7 @@ impl Reader {
             None => return Map::new(),
             Some(Value::Object(attributes)) => attributes,
             Some(other) => {
-                self.wrong(&at("attributes"), "an object", other);
+                self.wrong(&place_of("attributes"), "an object", other);
                 return Map::new();
             }
         };
@@ -371,7 +371,7 @@ impl Reader {
     }
 
     fn location(&mut self, work: &Map<String, Value>) -> Option<Location> {
-        let at = &at("location");
+        let at = &place_of("location");
         let object = match Reader::value(work, "location")? {
             Value::Object(object) => object,
             other => {
@@ -408,7 +408,7 @@ impl Reader {
         let name = self.text(work, WORK, "timezone", limits::ROUTING_WORD_CHARS_MAX)?;
         if !super::hours::is_zone(&name) {
             let detail = format!("`{name}` is no time zone; write an IANA name like Europe/Zurich");
-            self.fault(&at("timezone"), "timezone.unknown", &detail);
+            self.fault(&place_of("timezone"), "timezone.unknown", &detail);
             return None;
         }
         Some(name)
@@ -419,7 +419,7 @@ impl Reader {
         let instant = Micros::parse(&text);
         if instant.is_none() {
             let detail = format!("`{name}` must be an instant like 2026-11-29T15:44:17Z");
-            self.fault(&at(name), "field.format", &detail);
+            self.fault(&place_of(name), "field.format", &detail);
         }
         instant
     }
