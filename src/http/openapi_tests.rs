@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::fixture::{Answer, BEGIN, Face, routed};
+use super::fixture::{Answer, BEGIN, Face, declared, routed};
 use super::openapi;
 use super::operation::Operation;
 use super::param::{Kind, Param};
@@ -25,16 +25,17 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 5] = [
+const ASKS: [&str; 6] = [
     "previewSchedule",
     "validateDocument",
     "validateWorkflow",
     "dryRunWorkflow",
     "dryRunDocument",
+    "replayDecision",
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 16] = [
+const NOUNS: &[&str] = &[
     "audit",
     "claim",
     "key",
@@ -51,6 +52,9 @@ const NOUNS: [&str; 16] = [
     "system",
     "metrics",
     "bridge",
+    "decision",
+    "assignment",
+    "claim",
 ];
 
 #[test]
@@ -191,7 +195,7 @@ async fn stage() -> Stage {
     let token = claimed_task(&face).await;
     let (open, held) = waiting_runs(&face).await;
     let routing = declared(&face).await;
-    let routed = routed(&face, &routing).await;
+    let routed = routed(&face).await;
     Stage {
         token,
         routing,
@@ -205,31 +209,6 @@ async fn stage() -> Stage {
         elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
-}
-
-/// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
-async fn declared(face: &Face) -> [String; 5] {
-    let mut ids: Vec<String> = Vec::new();
-    for name in ["one", "two"] {
-        let made = face
-            .post_json("/api/pools", &json!({"name": name}).to_string())
-            .await;
-        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    }
-    let path = format!("/api/pools/{}/recipients", ids[0]);
-    let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
-    for (path, body) in [
-        (path.as_str(), r#"{"name": "member"}"#),
-        ("/api/rules", rule),
-        ("/api/claim-queues", r#"{"name": "pond"}"#),
-    ] {
-        let made = face.post_json(path, body).await;
-        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    }
-    let json = [("content-type", "application/json")];
-    let declared = r#"{"type": "bool", "op": "eq"}"#;
-    face.send("PUT", "/api/traits/vip", &json, declared).await;
-    ids.try_into().unwrap()
 }
 
 /// Two runs that wait for people; the second is held.
@@ -294,10 +273,12 @@ impl Stage {
         let claim_queue = if operation.id == "showClaimQueue" {
             queue
         } else {
-            first
+            &self.routed["{busy}"]
         };
-        let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
-        let recipient_pool = if of_second.contains(&operation.id) {
+        let waiting = ["listWaitingWork", "cancelWaitingWork"];
+        let recipient_pool = if waiting.contains(&operation.id) {
+            &self.routed["{empty}"]
+        } else if operation.id == "addMembership" {
             second
         } else {
             first
@@ -359,7 +340,7 @@ impl Stage {
             } else if field.name == "work" {
                 json!({"kind": "t"})
             } else if field.name == "recipient_id" {
-                Value::from(self.routing[2].as_str())
+                Value::from(self.routed["{recipient}"].as_str())
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())
