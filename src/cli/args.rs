@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::failure::Failure;
 use super::{
     approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, restore,
-    runs, schedules, slots, status, torture, workflows,
+    route, runs, schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -158,6 +158,12 @@ pub(super) enum Command {
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),
+    /// Decisions: who gets work, and why each other one does not.
+    #[command(subcommand)]
+    Route(route::RouteCommand),
+    /// Live routing as a whole: its numbers.
+    #[command(subcommand)]
+    Routing(route::RoutingCommand),
     /// The configuration that the daemon works with.
     #[command(subcommand)]
     Config(configure::ConfigCommand),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use crate::domain::routing::fault::Fault;
 use crate::store::{ChangeError, StoreError};
 
 /// The sentence of every trouble with the store.
@@ -34,6 +35,8 @@ pub(super) struct Problem {
     code: &'static str,
     detail: String,
     errors: Vec<FieldFault>,
+    /// The parameters of each of them, in the same order; fewer where they have none.
+    parameters: Vec<Map<String, Value>>,
     members: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -46,6 +49,7 @@ impl Problem {
             code: code_of(status),
             detail: detail.into(),
             errors: Vec::new(),
+            parameters: Vec::new(),
             members: Map::new(),
             headers: Vec::new(),
         }
@@ -73,6 +77,31 @@ impl Problem {
             errors,
             ..Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         }
+    }
+
+    /// The same for faults of routing, which may have parameters beside them.
+    pub(super) fn faulty(faults: Vec<Fault>) -> Problem {
+        let count = faults.len();
+        let detail = match faults.as_slice() {
+            [one] if one.pointer.is_empty() => one.detail.clone(),
+            [one] => format!("{}: {}", one.pointer.trim_start_matches('/'), one.detail),
+            _ => format!("{count} fields are invalid"),
+        };
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_faults(faults)
+    }
+
+    /// What is wrong, field by field, beside the sentence.
+    #[must_use]
+    pub(super) fn with_faults(mut self, faults: Vec<Fault>) -> Problem {
+        for fault in faults {
+            self.errors.push(FieldFault {
+                pointer: fault.pointer,
+                code: fault.code,
+                detail: fault.detail,
+            });
+            self.parameters.push(fault.members);
+        }
+        self
     }
 
     /// A reason that can be told by its code.
@@ -135,12 +164,20 @@ impl Problem {
         self.member("error", sentence)
     }
 
+    /// The code in words. A version that has moved has the title that was published for it.
+    fn title(&self) -> String {
+        if self.status == StatusCode::PRECONDITION_FAILED {
+            return "Failed Precondition".to_owned();
+        }
+        title_of(self.code)
+    }
+
     /// The document for a request.
     pub(super) fn document(&self, instance: &str, request_id: &str) -> Value {
         let retryable = matches!(self.status.as_u16(), 429 | 503 | 504);
         let mut document = serde_json::json!({
             "type": format!("urn:ductor:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
-            "title": title_of(self.code),
+            "title": self.title(),
             "status": self.status.as_u16(),
             "detail": self.detail,
             "instance": instance,
@@ -149,6 +186,11 @@ impl Problem {
             "errors": self.errors,
             "retryable": retryable,
         });
+        for (index, parameters) in self.parameters.iter().enumerate() {
+            if let Some(Value::Object(error)) = document["errors"].get_mut(index) {
+                error.extend(parameters.clone());
+            }
+        }
         if let Value::Object(members) = &mut document {
             members.extend(self.members.clone());
         }

@@ -6,15 +6,18 @@
 //! files (`pages`). Who calls, and whether they may, is `caller`.
 
 mod app;
+mod assignments;
 mod audit;
 mod backups;
 mod bridge;
 mod calendar;
 mod caller;
+mod claims;
 mod config;
 mod credentials;
 mod dags;
 mod dead_letters;
+mod decisions;
 mod dry_runs;
 mod endings;
 mod error;
@@ -29,6 +32,9 @@ mod job_detail;
 mod job_list;
 mod jobs;
 mod keys;
+mod live_routing;
+#[cfg(test)]
+mod live_routing_tests;
 mod log_search;
 mod logs;
 mod metrics;
@@ -42,8 +48,15 @@ mod pages;
 mod paging;
 mod param;
 mod pauses;
+mod recipient_pools;
+mod recipients;
+mod replay;
 mod retries;
+mod route;
 mod router;
+mod routing;
+mod routing_metrics;
+mod routing_queues;
 mod run_again;
 mod run_bulk;
 mod run_list;

@@ -184,8 +184,11 @@ pub(super) fn refusals(operation: &Operation) -> Vec<u16> {
 }
 
 fn tag(path: &str) -> &str {
+    let is_routing = path.starts_with("/api/pools");
     let path = path.strip_prefix("/api").unwrap_or(path);
     match path.trim_start_matches('/').split(['/', ':']).next() {
+        Some("recipients" | "rules" | "traits" | "strategies" | "routing" | "claim-queues") => "routing",
+        Some("pools") if is_routing => "routing",
         Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows" | "bridge")) => noun,
         Some(_) | None => "daemon",
     }
@@ -211,6 +214,9 @@ fn path_parameter(name: &str) -> Value {
         "version" => "The number of a version, from 1.",
         "checkpoint" => "The id of a step that waits for somebody: RUN:STEP.",
         "letter" => "The id of a dead letter: report-N, or step-RUN-STEP.",
+        "pool_id" => "The id of a pool of recipients.",
+        "recipient_id" => "The id of a recipient.",
+        "rule_id" => "The id of a rule.",
         "token" => "The token of a claimed task.",
         "key" => "The id of an API key.",
         _ => "",

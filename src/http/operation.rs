@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::handler::Handler;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -235,6 +235,16 @@ impl Page {
         self.add("put", put(handler), path, operation)
     }
 
+    /// Adds a route that changes some fields.
+    #[must_use]
+    pub(super) fn patch<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
+    where
+        H: Handler<T, App>,
+        T: 'static,
+    {
+        self.add("patch", patch(handler), path, operation)
+    }
+
     /// Adds a route that removes something.
     #[must_use]
     pub(super) fn delete<H, T>(self, path: &'static str, handler: H, operation: Operation) -> Page
@@ -327,6 +337,14 @@ pub(super) fn any_data(_components: &mut Components) -> Value {
 /// A JSON object that is described elsewhere.
 pub(super) fn any_object(_components: &mut Components) -> Value {
     json!({"type": "object", "additionalProperties": true})
+}
+
+/// One page of such objects.
+pub(super) fn any_page(components: &mut Components) -> Value {
+    in_page(
+        &json!({"type": "object", "additionalProperties": true}),
+        components,
+    )
 }
 
 fn in_data(schema: &Value) -> Value {

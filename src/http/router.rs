@@ -11,14 +11,15 @@ use axum::routing::get;
 use super::app::App;
 use super::error::Problem;
 use super::operation::{
-    Operation, Page, any_data, any_object, data, list, page_of, plain, snake_data, snake_page_of,
+    Operation, Page, any_data, any_object, any_page, data, list, page_of, plain, snake_data, snake_page_of,
 };
 use super::paging::PARAMS;
 use super::{
-    audit, backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail,
-    job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, retries,
-    run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting,
-    runs, schedules, sessions, slots, start, status, store_check, stream, tail, tenants, timeline, week, why,
+    assignments, audit, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front,
+    graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
+    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again,
+    run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs,
+    schedules, sessions, slots, start, status, store_check, stream, tail, tenants, timeline, week, why,
     workflow_list, workflow_versions, workflows,
 };
 
@@ -43,6 +44,8 @@ pub(super) fn page() -> Page {
         definitions,
         graphs,
         the_bridge,
+        declared_routing,
+        live_routing,
         the_daemon,
         who_calls,
     ] {
@@ -206,6 +209,46 @@ fn definitions(page: Page) -> Page {
 }
 
 #[rustfmt::skip]
+fn live_routing(page: Page) -> Page {
+    routes! { page;
+        post "/api/route", route::route, routeWork, "decision:write", "Decides who gets a unit of work, and says why.",
+            fields(&route::FIELDS), shows(any_data);
+        get "/api/decisions", decisions::list, listDecisions, "decision:read", "Decisions by pages, newest first.",
+            query(&decisions::FILTERS), query(&PARAMS), shows(snake_page_of::<decisions::DecisionSummary>);
+        get "/api/decisions/{decision_id}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
+            query(&decisions::SHOWN), shows(any_data);
+        post "/api/decisions/{decision_id}:replay", replay::replay, replayDecision, "decision:read",
+            "Decides again from what was read then, or as another strategy would have.", fields(&replay::FIELDS), shows(any_data), unaudited();
+        get "/api/assignments", assignments::list, listAssignments, "assignment:read", "Work that went to recipients by pages, newest first.",
+            query(&assignments::FILTERS), query(&PARAMS), shows(snake_page_of::<assignments::AssignmentView>);
+        get "/api/assignments/{assignment_id}", assignments::show, showAssignment, "assignment:read", "One assignment.",
+            shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:accept", assignments::accept, acceptAssignment, "assignment:write",
+            "Its recipient works on it; its deadline moves, its clock goes on.", shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:renew", assignments::renew, renewAssignment, "assignment:write",
+            "Its recipient is alive; its deadline moves.", shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:complete", assignments::complete, completeAssignment, "assignment:write", "It is done.",
+            fields(&assignments::COMPLETE), shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:return", assignments::give_back, returnAssignment, "assignment:write",
+            "Its recipient gives it back; it is routed to another.", fields(&assignments::RETURN), shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:reject", assignments::reject, rejectAssignment, "assignment:write",
+            "Its recipient refuses it; it is routed to another.", fields(&assignments::REJECT), shows(snake_data::<assignments::AssignmentView>);
+        get "/api/queues/{pool_id}/items", routing_queues::list, listWaitingWork, "pool:read", "Work that waits in a pool, in the order of its queue.",
+            query(&PARAMS), shows(snake_page_of::<routing_queues::ItemView>);
+        delete "/api/queues/{pool_id}/items/{item_id}", routing_queues::cancel, cancelWaitingWork, "pool:write", "Takes work out of its queue.",
+            shows(snake_data::<routing_queues::CancelledItem>);
+        post "/api/routing:reconcile", routing_queues::reconcile, reconcileRouting, "pool:write",
+            "Computes the numbers of all recipients anew, and puts right what differs.", shows(snake_data::<routing_queues::ReconciledView>);
+        get "/api/claim-queues/{claim_queue_id}/items", claims::list, listOffers, "claim:read", "Open offers, in the order of their queue.",
+            query(&claims::QUERY), shows(snake_data::<Vec<claims::OfferView>>);
+        post "/api/claim-queues/{claim_queue_id}/items/{item_id}:claim", claims::claim, claimOffer, "claim:write", "A recipient takes an offer.",
+            fields(&claims::CLAIM), creates(any_data), refuses(&[429]);
+        post "/api/claim-queues/{claim_queue_id}:next", claims::next, claimNext, "claim:write",
+            "A recipient takes the oldest offer of the best priority that it may have.", fields(&claims::CLAIM), shows(any_data), refuses(&[429]);
+    }
+}
+
+#[rustfmt::skip]
 fn the_bridge(page: Page) -> Page {
     routes! { page;
         post "/api/bridge/poll", bridge::poll, pollTasks, "bridge:write", "Claims tasks of a queue, and waits for the first.",
@@ -218,6 +261,46 @@ fn the_bridge(page: Page) -> Page {
             fields(&bridge::FAIL), shows(data::<bridge::TaskSaid>), unaudited();
         post "/api/bridge/complete-batch", bridge::batch, completeTasks, "bridge:write",
             "Ends many tasks in one commit, and claims others in the same.", fields(&bridge::BATCH), shows(data::<bridge::BatchSaid>), unaudited();
+    }
+}
+
+#[rustfmt::skip]
+fn declared_routing(page: Page) -> Page {
+    routes! { page;
+        post "/api/pools", recipient_pools::create, createRecipientPool, "pool:write", "Creates a pool of recipients.",
+            takes(any_object, true), creates(any_data);
+        get "/api/pools", recipient_pools::list, listRecipientPools, "pool:read", "Pools of recipients by pages, newest first.",
+            query(&recipient_pools::FILTERS), query(&PARAMS), shows(any_page);
+        get "/api/pools/{pool_id}", recipient_pools::show, showRecipientPool, "pool:read", "One pool with its recipients and rules.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/pools/{pool_id}", recipient_pools::patch, patchRecipientPool, "pool:write", "Changes the fields that are sent.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/pools/{pool_id}", recipient_pools::delete, deleteRecipientPool, "pool:delete", "Removes a pool and its rules; its recipients stay.",
+            query(&recipient_pools::DELETION), shows(any_data), versioned();
+        post "/api/pools/{pool_id}:set_enabled", recipient_pools::set_enabled, setPoolEnabled, "pool:write", "The kill-switch: stops routing, or lets it go on.",
+            fields(&recipient_pools::SWITCH), shows(any_data), versioned();
+        get "/api/pools/{pool_id}/stats", recipient_pools::stats, showPoolStats, "pool:read", "Numbers over all recipients of a pool.",
+            shows(any_data);
+        post "/api/pools/{pool_id}/capacity/reset", recipient_pools::reset, resetPoolCapacity, "pool:write", "Counts the work of each recipient of a pool from here on.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        post "/api/pools/{pool_id}/recipients", recipients::create, createRecipient, "recipient:write", "Creates a recipient in a pool.",
+            takes(any_object, true), creates(any_data);
+        get "/api/pools/{pool_id}/recipients", recipients::list, listRecipients, "recipient:read", "Recipients of a pool by pages, newest first.",
+            query(&recipients::FILTERS), query(&PARAMS), shows(any_page);
+        put "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::join, addMembership, "recipient:write", "Makes a recipient a member of a further pool.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        delete "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::leave, dropMembership, "recipient:write", "Drops a membership; the recipient stays.",
+            query(&recipients::DROPPING), shows(any_data), versioned();
+        get "/api/recipients/{recipient_id}", recipients::show, showRecipient, "recipient:read", "One recipient with its state and numbers.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/recipients/{recipient_id}", recipients::patch, patchRecipient, "recipient:write", "Changes the fields that are sent; `pool_id` moves the primary membership.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/recipients/{recipient_id}", recipients::delete, deleteRecipient, "recipient:delete", "Removes a recipient.",
+            query(&recipients::DELETION), shows(any_data), versioned();
+        post "/api/recipients/{recipient_id}/pause", recipients::pause, pauseRecipient, "recipient:write", "Takes a recipient out of rotation; its memberships and numbers stay.",
+            fields(&once::FIELDS), shows(any_data), versioned();
+        post "/api/recipients/{recipient_id}/resume", recipients::resume, resumeRecipient, "recipient:write", "Puts a recipient back into rotation.",
+            fields(&once::FIELDS), shows(any_data), versioned();
     }
 }
 

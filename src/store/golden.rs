@@ -9,8 +9,8 @@ use super::rows::{
     Remembered, RunningRow, ScheduleMark, UnseenRow, WaitingRow,
 };
 use super::{
-    golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_reports,
-    golden_workflows,
+    golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_objects,
+    golden_reports, golden_routing, golden_workflows,
 };
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
@@ -434,6 +434,8 @@ pub(super) fn samples() -> Vec<Sample> {
     golden_workflows::samples(&mut out);
     golden_access::samples(&mut out);
     golden_graphs::samples(&mut out);
+    golden_objects::samples(&mut out);
+    golden_routing::samples(&mut out);
     out
 }
 
@@ -445,6 +447,8 @@ fn golden_lines() -> impl Iterator<Item = &'static str> {
         golden_workflows::GOLDEN,
         golden_access::GOLDEN,
         golden_graphs::GOLDEN,
+        golden_objects::GOLDEN,
+        golden_routing::GOLDEN,
     ];
     let others = others.into_iter().flat_map(str::lines);
     GOLDEN.lines().chain(others)
@@ -538,7 +542,9 @@ fn decode_all(bytes: &[u8]) {
     golden_daemons::decode_all(bytes);
     golden_graphs::decode_all(bytes);
     golden_workflows::decode_all(bytes);
+    golden_objects::decode_all(bytes);
     golden_access::decode_all(bytes);
+    golden_routing::decode_all(bytes);
 }
 
 proptest::proptest! {

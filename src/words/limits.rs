@@ -418,3 +418,73 @@ pub const FAILED_KEYS_PERIOD_MS: u64 = 60_000;
 pub const FAILED_ADDRESSES_MAX: usize = 10_000;
 /// Characters of what an audit row says of one thing or version.
 pub const AUDIT_TEXT_CHARS_MAX: usize = 512;
+/// Characters of the name of an object of routing.
+pub const ROUTING_NAME_CHARS_MAX: usize = 200;
+/// Characters of a description, and of the reason of a kill-switch.
+pub const ROUTING_TEXT_CHARS_MAX: usize = 4_096;
+/// Keys of the metadata of an object of routing.
+pub const METADATA_KEYS_MAX: usize = 64;
+/// Characters of such a key.
+pub const METADATA_KEY_CHARS_MAX: usize = 128;
+/// Characters of its value.
+pub const METADATA_VALUE_CHARS_MAX: usize = 1_024;
+/// Attributes of a recipient, and values of one list or object among them.
+pub const ATTRIBUTES_MAX: usize = 256;
+/// Bytes of all attributes of a recipient as JSON.
+pub const ATTRIBUTES_BYTES_MAX: usize = 64 << 10;
+/// Levels of lists and objects in an attribute.
+pub const ATTRIBUTE_DEPTH_MAX: usize = 8;
+/// Tags of a recipient or of work, and characters of one.
+pub const TAGS_MAX: usize = 64;
+/// Recipient pools that one recipient is a member of.
+pub const MEMBERSHIPS_MAX: usize = 64;
+/// Recipient pools above one another.
+pub const PARENTS_MAX: usize = 8;
+/// Named pipelines of a recipient pool.
+pub const PIPELINES_MAX: usize = 16;
+/// Recipient pools that one is spread over.
+pub const SHARDS_MAX: usize = 64;
+/// Windows of a usual week, and of one day.
+pub const WINDOWS_MAX: usize = 64;
+/// Days with other windows.
+pub const EXCEPTIONS_MAX: usize = 366;
+/// How far the next opening of a schedule is looked for.
+pub const OPENS_AT_DAYS_MAX: i32 = 400;
+/// Recipient pools of a tenant.
+pub const RECIPIENT_POOLS_MAX: usize = 10_000;
+/// Members of one recipient pool.
+pub const MEMBERS_MAX: usize = 100_000;
+/// Rules of a tenant.
+pub const RULES_MAX: usize = 10_000;
+/// Traits of a tenant.
+pub const TRAITS_MAX: usize = 1_000;
+/// Claim queues of a tenant.
+pub const CLAIM_QUEUES_MAX: usize = 1_000;
+/// Members that one page of a filtered list looks at before it ends early.
+pub const ROUTING_SCAN_MAX: usize = 10_000;
+/// Recipients that are remembered as tried for one unit of work; the oldest is asked again.
+pub const ROUTING_TRIED_MAX: usize = 128;
+/// Waiting items that one change tries, and timers that one change fires.
+pub const ROUTING_ITEMS_PER_CHANGE_MAX: usize = 256;
+/// Newest assignments of a recipient pool that a rate is counted over.
+pub const FLOW_COUNTED_MAX: usize = 10_000;
+/// Claims of one recipient that a budget is counted over.
+pub const CLAIMS_COUNTED_MAX: usize = 10_000;
+/// Characters of a word of routing that nobody bounds otherwise: kinds, sources, ids of others.
+pub const ROUTING_WORD_CHARS_MAX: usize = 200;
+/// Recipients that one request excludes.
+pub const ROUTING_EXCLUDED_MAX: usize = 1_000;
+/// Open offers that one request looks at.
+pub const OFFERS_LOOKED_AT_MAX: usize = 1_000;
+/// Decisions that one change retires.
+pub const DECISIONS_RETIRED_MAX: usize = 64;
+/// How long a decision is kept.
+pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;
+/// A long wait for a timer of routing is looked at again after this time: the wall clock may have been set.
+pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;
+/// Bytes of the result of a completed assignment.
+pub const ASSIGNMENT_RESULT_BYTES_MAX: usize = 64 << 10;
+/// Tries to deliver the alert of a breached SLA of routing.
+pub const ALERT_TRIES_MAX: u32 = 8;
+/// Candidates of decisions that one walk over a queue holds in memory before it writes.
+pub const ROUTING_CANDIDATES_HELD_MAX: usize = 250_000;

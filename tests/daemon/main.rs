@@ -36,6 +36,7 @@ mod queues;
 mod readme;
 mod reload;
 mod reports;
+mod routing;
 mod schedules;
 mod secrets;
 mod shared;
