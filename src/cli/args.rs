@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore, runs,
-    schedules, slots, status, torture, workflows,
+    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, nodes, restore,
+    route, runs, schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -149,6 +149,12 @@ pub(super) enum Command {
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),
+    /// Decisions: who gets work, and why each other one does not.
+    #[command(subcommand)]
+    Route(route::RouteCommand),
+    /// Live routing as a whole: its numbers.
+    #[command(subcommand)]
+    Routing(route::RoutingCommand),
     /// The configuration that the daemon works with.
     #[command(subcommand)]
     Config(configure::ConfigCommand),

@@ -37,6 +37,7 @@ mod nodes;
 mod paragraph;
 mod pauses;
 mod restore;
+mod route;
 mod run;
 mod run_again;
 mod run_bulk;

@@ -15,7 +15,7 @@ use super::show::Show;
 use super::times;
 use super::{
     approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, nodes,
-    restore, runs, schedules, serve, slots, status, torture, workflows,
+    restore, route, runs, schedules, serve, slots, status, torture, workflows,
 };
 
 /// Runs the command line of this process.
@@ -71,6 +71,8 @@ pub fn run() -> ExitCode {
         | Command::Approval(_)
         | Command::Dlq(_)
         | Command::Node(_)
+        | Command::Route(_)
+        | Command::Routing(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
             let client = Client::new(&global.server(), &global.caller()?)?;
             let session = Session::new(client, show.clone());
@@ -138,6 +140,8 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Approval(command) => approvals::perform(session, command).await,
         Command::Dlq(command) => dead_letters::perform(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
+        Command::Route(command) => route::perform(session, &command).await,
+        Command::Routing(command) => route::routing(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
         Command::Serve(_)
         | Command::Check(_)

@@ -20,6 +20,7 @@ use crate::engine::lateness::Lateness;
 use crate::engine::leases::LeaseKeeper;
 use crate::engine::others::Others;
 use crate::engine::retention::Retention;
+use crate::engine::router::Router;
 use crate::engine::schedules::Scheduler;
 use crate::engine::silence::Listener;
 use crate::words::limits;
@@ -72,6 +73,7 @@ impl Loops {
         let coordinator = tokio::spawn(Coordinator::new(engine.clone()).run());
         tasks.spawn(HttpSteps::new(engine.clone()).run());
         tasks.spawn(Listener::new(engine.clone()).run());
+        tasks.spawn(Router::new(engine.clone()).run());
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {

@@ -11,6 +11,8 @@ use super::book::{Book, BookShelf};
 use super::changes::drift::Drift;
 use super::changes::graph::Ready;
 use super::changes::maintain::Rules;
+use super::changes::routing::shelf::Shelf;
+use super::changes::routing::world::Tenancy;
 use super::changes::tasks::Turns;
 use super::disk::DiskWatch;
 use super::graphs::GraphShelf;
@@ -21,6 +23,7 @@ use super::warm::WarmShims;
 use crate::domain::slots::claim::Place;
 use crate::store::coordination::StateDirectory;
 use crate::store::{ChangeError, ReadTx, Store, StoreError};
+use crate::words::ids::TenantId;
 use crate::words::limits;
 use crate::words::names::{JobName, NodeName};
 use crate::words::time::{BootMillis, Clock, Millis, Now};
@@ -74,6 +77,8 @@ pub struct Engine {
     pub waiting_workers: WaitingWorkers,
     /// The room on the disk.
     pub disk: DiskWatch,
+    /// What was compiled of the declared objects of routing.
+    pub routing: Shelf,
     stopping: Arc<watch::Sender<bool>>,
 }
 
@@ -123,6 +128,7 @@ impl Engine {
             turns: Turns::default(),
             waiting_workers: WaitingWorkers::default(),
             disk: DiskWatch::default(),
+            routing: Shelf::default(),
             stopping: Arc::new(watch::Sender::new(false)),
         }
     }
@@ -178,6 +184,11 @@ impl Engine {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
+    }
+
+    /// What passes of a tenant need to know of it.
+    pub async fn tenancy(&self, tenant: TenantId) -> Result<Tenancy, StoreError> {
+        self.read(move |tx| Tenancy::of(tx, tenant)).await
     }
 
     /// Wakes whoever executes what a commit has made ready; remote workers and requests are met by the commit itself.

@@ -15,15 +15,16 @@ use super::changes::deliver::{self, Taking};
 use super::changes::report;
 use super::core::Engine;
 use crate::domain::report::{
-    Context, Delivery, Effect, EffectState, ReportTarget, WebhookRoute, document, variables,
+    Context, Delivery, Effect, EffectState, ReportKind, ReportTarget, WebhookRoute, document, variables,
 };
 use crate::domain::workflow::definition::CommandLine;
 use crate::store::rows::{Delivering, EffectDueRow};
+use crate::store::tables::ROUTING_ALERTS;
 use crate::store::{Rows, StoreError, effects};
 use crate::words::limits;
 use crate::words::names::{JobName, NodeName};
 use crate::words::time::{BootMillis, Millis};
-use crate::worker::outbound::{Letter, Outbound, ShellJob, run_shell};
+use crate::worker::outbound::{Alert, Letter, Outbound, ShellJob, post_alert, run_shell};
 
 /// Between two tries to write what became of a delivery.
 const WRITE_PAUSE: Duration = Duration::from_secs(1);
@@ -238,6 +239,7 @@ impl Look {
         let job = book.jobs.get(&row.job);
         let routes = job.and_then(|job| job.reports.of(effect.kind));
         let hold_ms = match effect.target {
+            ReportTarget::Webhook if effect.kind == ReportKind::Alert => Some(limits::WEBHOOK_TIMEOUT_MS),
             ReportTarget::Webhook => routes
                 .and_then(|routes| routes.webhook.as_ref())
                 .map(|_| limits::WEBHOOK_TIMEOUT_MS),
@@ -330,6 +332,9 @@ fn log(effect: &Effect) {
 
 /// One try, by the configuration in force.
 async fn attempt(engine: &Engine, outbound: &Outbound, effect: &Effect) -> Delivery {
+    if effect.kind == ReportKind::Alert {
+        return alert(engine, effect).await;
+    }
     let book = engine.book();
     let Some(job) = book.jobs.get(&effect.job) else {
         return Delivery::Refused("the job is not configured any more".to_owned());
@@ -355,6 +360,28 @@ async fn attempt(engine: &Engine, outbound: &Outbound, effect: &Effect) -> Deliv
             None => no_route(effect),
         },
     }
+}
+
+/// The alert of a breached SLA: its address stands in the recipient pool, so it goes through the egress guard.
+async fn alert(engine: &Engine, effect: &Effect) -> Delivery {
+    let seq = effect.seq;
+    let row = engine
+        .read(move |tx| tx.get(&ROUTING_ALERTS, &(effects::TENANT, seq)))
+        .await;
+    let row = match row {
+        Ok(Some(row)) => row,
+        Ok(None) => return Delivery::Refused("what it tells of is gone".to_owned()),
+        Err(error) => return Delivery::Failed(error.to_string()),
+    };
+    let mut document = row.breached.document();
+    document["type"] = effect.kind.type_word().into();
+    let alert = Alert {
+        url: &row.url,
+        id: effect.id.to_string(),
+        timestamp_s: engine.now().wall.0.div_euclid(1_000),
+        body: document.to_string().into_bytes(),
+    };
+    post_alert(alert, &engine.book().egress).await
 }
 
 fn no_route(effect: &Effect) -> Delivery {

@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
+use super::routing_metrics::RoutingMetrics;
 use crate::domain::slots::entry::reason;
 use crate::words::limits;
 
@@ -227,6 +228,8 @@ pub struct Metrics {
     pub blob_bytes_swept: Counter,
     /// Reloads of the configuration: `applied`, `rejected` or `failed`.
     pub config_reloads: Family<ResultLabel, Counter>,
+    /// What is counted of routing.
+    pub routing: RoutingMetrics,
     job_names: Names,
     slot_pool_names: Names,
     passes: AtomicU64,
@@ -259,6 +262,7 @@ impl Metrics {
             http_rejected: Family::default(),
             blob_bytes_swept: Counter::default(),
             config_reloads: Family::default(),
+            routing: RoutingMetrics::default(),
             job_names: Names::default(),
             slot_pool_names: Names::default(),
             passes: AtomicU64::new(0),

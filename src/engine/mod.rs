@@ -6,7 +6,8 @@
 //! `blob_sweep` (large values that nobody has), `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
 //! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (what
 //! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
-//! `definitions` what they ask of workflows, `backups` copies the store, `access` knows who may call.
+//! `definitions` what they ask of workflows, `backups` copies the store, `access` knows who may call. `router`
+//! decides who gets work, and tries again what waits.
 
 pub mod access;
 pub mod backups;
@@ -38,6 +39,8 @@ pub mod others;
 pub mod retention;
 #[cfg(test)]
 mod rig;
+pub mod router;
+pub mod routing_metrics;
 pub mod routing_objects;
 pub mod runner;
 pub mod runs;

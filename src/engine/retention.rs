@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::changes::retire::{self, Keep, KeepLogs, Place, Published};
+use super::changes::routing::retire as decisions;
 use super::core::Engine;
 use crate::store::tables::PINS;
 use crate::store::{Rows, Store, StoreError, logs, removal, runs};
-use crate::words::ids::TenantId;
+use crate::words::ids::{DecisionId, TenantId};
 use crate::words::limits;
 use crate::words::time::Millis;
 
@@ -70,6 +71,8 @@ pub struct Retention {
     keep: watch::Receiver<Keep>,
     place: Place,
     published: Arc<Mutex<Published>>,
+    /// How far old decisions of routing were looked through.
+    decisions: Option<(TenantId, DecisionId)>,
 }
 
 impl Retention {
@@ -80,6 +83,7 @@ impl Retention {
             keep,
             place: None,
             published: Arc::default(),
+            decisions: None,
         }
     }
 
@@ -187,7 +191,29 @@ impl Retention {
             .change("sweep", move |tx| retire::sweep(tx, keep, &fires))
             .await;
         more |= swept.map_err(|error| error.to_string())?;
+        more |= self.retire_decisions(now).await?;
         Ok(more)
+    }
+
+    /// Old decisions of routing, a slice at a time; true if there may be more.
+    async fn retire_decisions(&mut self, now: Millis) -> Result<bool, String> {
+        let oldest_kept = Millis(now.0.saturating_sub_unsigned(limits::DECISION_AGE_MS)).into();
+        let behind = self.decisions;
+        let old = self
+            .engine
+            .read(move |tx| decisions::old(tx, oldest_kept, behind))
+            .await
+            .map_err(|error| error.to_string())?;
+        self.decisions = old.last().copied();
+        if old.is_empty() {
+            return Ok(false);
+        }
+        let change = self
+            .engine
+            .store
+            .change("retire decisions", move |tx| decisions::forget(tx, &old));
+        change.await.map_err(|error| error.to_string())?;
+        Ok(true)
     }
 
     /// Logs whose run is gone: a daemon died between the two removals.

@@ -4,7 +4,8 @@
 //! `parse` runs on a thread with a large stack; `admit` goes through the tree without recursion, by the one table in
 //! `limits`; `rewrite` puts our own functions (`guards`) in front of whatever loops, copies or grows, and they pay from
 //! the budget of the evaluation (`meter`), because the interpreter has none. So an admitted expression ends, and takes no
-//! more memory than its budget, whatever data it meets. `scope` is what it sees; `program` holds it together.
+//! more memory than its budget, whatever data it meets. `scope` is what it sees; `program` holds it together. Rules of plain comparisons do without
+//! the interpreter (`predicate`), wherever it is sure that it would say the same.
 //!
 //! Maps are gone through in the order of their keys: the same expression over the same data gives the same value in
 //! every run, which the interpreter alone does not promise.
@@ -19,6 +20,9 @@ mod hostile_tests;
 mod limits;
 mod meter;
 mod parse;
+mod predicate;
+#[cfg(test)]
+mod predicate_tests;
 mod program;
 mod reasons;
 mod rewrite;
@@ -31,5 +35,6 @@ mod scope;
 mod tests;
 
 pub use fault::{Fault, Profile, line_and_column};
+pub use predicate::{Fact, Facts};
 pub use program::Program;
 pub use scope::Scope;

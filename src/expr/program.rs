@@ -18,6 +18,7 @@ use super::functions::ENVIRONMENT;
 use super::limits::COMPILE_STACK_BYTES;
 use super::meter;
 use super::parse;
+use super::predicate::{Facts, Predicate};
 use super::reasons;
 use super::rewrite::Rewriting;
 use super::scan;
@@ -37,6 +38,8 @@ struct Compiled {
     wanted: BTreeMap<String, Wanted>,
     patterns: Arc<[Regex]>,
     shape: Shape,
+    /// The expression without the interpreter, where it is a rule of plain comparisons.
+    predicate: Option<Predicate>,
 }
 
 /// What need not be interpreted.
@@ -99,6 +102,22 @@ impl Program {
         value
             .as_bool()
             .ok_or_else(|| self.wrong_result("true or false", &value))
+    }
+
+    /// Whether it is true, where that is sure without the interpreter: plain comparisons of a rule over what is there.
+    /// `None` says nothing: [`Program::evaluate_bool`] decides then.
+    pub fn decide(&self, facts: &dyn Facts) -> Option<bool> {
+        self.0.predicate.as_ref()?.decide(facts)
+    }
+
+    /// Whether it is a rule of plain comparisons.
+    pub fn is_lowered(&self) -> bool {
+        self.0.predicate.is_some()
+    }
+
+    /// Why it is false, in words; `None` where nothing but its whole text can be named.
+    pub fn because(&self, facts: &dyn Facts) -> Option<String> {
+        self.0.predicate.as_ref()?.because(facts)
     }
 
     /// The value, which must be a timestamp, or a text in RFC 3339.
@@ -213,6 +232,10 @@ impl Compiled {
             has_optionals: admitted.has_optionals,
         };
         let shape = Shape::of(&tree, &admitted.references);
+        let predicate = match profile {
+            Profile::Rule => Predicate::of(&tree),
+            Profile::Workflow => None,
+        };
         let tree = rewriting.program(tree);
         Ok(Compiled {
             text: text.to_owned(),
@@ -227,6 +250,7 @@ impl Compiled {
                 .map(|(_, pattern)| pattern)
                 .collect(),
             shape,
+            predicate,
         })
     }
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use super::functions::ENVIRONMENT;
 use super::limits::{NODE_WORK, RESULT_DEPTH_MAX, SEEN_DEPTH_MAX};
 use super::meter;
+use super::predicate::{Fact, Facts};
 use crate::words::time::Millis;
 
 /// What an expression sees: JSON and instants under names. Cheap to clone.
@@ -101,6 +102,27 @@ impl Scope {
             .try_fold(root.value.as_ref(), |value, field| value.as_object()?.get(field))
     }
 
+    /// What stands at a path; nothing where a time stands in its way.
+    fn known(&self, path: &[String]) -> Fact<'_> {
+        let Some((name, fields)) = path.split_first() else {
+            return Fact::Unknown;
+        };
+        let Some((_, root)) = self.roots.iter().find(|(known, _)| known == name) else {
+            return Fact::Unknown;
+        };
+        let in_the_way = |(field, _): &(String, Time)| {
+            field.is_empty() || fields.first().is_none_or(|first| first == field)
+        };
+        if root.times.iter().any(in_the_way) {
+            return Fact::Unknown;
+        }
+        match (root.value.as_ref(), fields) {
+            (value, []) => Fact::of(value),
+            (Value::Object(map), fields) => Fact::below(map, fields),
+            _ => Fact::Unknown,
+        }
+    }
+
     /// The variable `name`, as far as it is wanted.
     pub(super) fn variable<'v>(
         &'v self,
@@ -124,6 +146,12 @@ impl Scope {
             fields.insert(CelMapKey::String(CelString::from(field.as_str())), at.enter()?);
         }
         Ok(Some(Box::new(CelMap::from(fields))))
+    }
+}
+
+impl Facts for Scope {
+    fn fact(&self, path: &[String]) -> Fact<'_> {
+        self.known(path)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tower::ServiceExt;
 
@@ -332,4 +332,31 @@ impl Face {
         self.change(move |tx| publish::publish(tx, &book.node, &definitions, &book.slot_pools))
             .await;
     }
+}
+
+/// An assignment for each thing that one can do with it, an item that waits, and two offers.
+pub(super) async fn routed(face: &Face, [first, second, _]: &[String; 3]) -> BTreeMap<&'static str, String> {
+    let mut ids = BTreeMap::new();
+    let route =
+        async |body: Value| face.post_json("/api/route", &body.to_string()).await.json()["data"].clone();
+    for id in [
+        "acceptAssignment",
+        "renewAssignment",
+        "completeAssignment",
+        "returnAssignment",
+        "rejectAssignment",
+    ] {
+        let decided = route(json!({"work": {"kind": "t"}, "pool_id": first})).await;
+        let assignment = decided["winners"][0]["assignment_id"].as_str().unwrap();
+        ids.insert(id, assignment.to_owned());
+        ids.insert("{decision_id}", decided["id"].as_str().unwrap().to_owned());
+    }
+    let waits = route(json!({"work": {"kind": "t"}, "pool_id": second})).await;
+    ids.insert("cancelWaitingWork", waits["item_id"].as_str().unwrap().to_owned());
+    for _ in 0..2 {
+        let body = json!({"work": {"kind": "t"}, "pool_id": first, "strategy": "shark_tank"});
+        let offered = route(body).await;
+        ids.insert("claimOffer", offered["item_id"].as_str().unwrap().to_owned());
+    }
+    ids
 }

@@ -17,6 +17,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use super::app::{App, VERSION};
 use super::error::Problem;
+use super::routing_metrics::{self, PoolSeen};
 use super::{dead_letters, health, nodes};
 use crate::domain::report::ReportTarget;
 use crate::engine::backups;
@@ -94,6 +95,7 @@ struct Seen {
     effects: Vec<(&'static str, u64, u64)>,
     /// Dead letters that are steps.
     dead_steps: u64,
+    recipient_pools: Vec<PoolSeen>,
 }
 
 #[derive(Debug, Default)]
@@ -120,7 +122,9 @@ pub(super) async fn scrape(State(app): State<App>) -> Result<Response, Problem> 
     register_counters(&mut registry, &app.engine.metrics);
     register_slot_counters(&mut registry, &app.engine.metrics);
     register_ends(&mut registry, &app.engine.store.ends(), &app.engine.metrics);
+    routing_metrics::register_counters(&mut registry, &app.engine.metrics.routing);
     if let Some(seen) = seen {
+        routing_metrics::register_pools(&mut registry, &app.engine.metrics.routing, &seen.recipient_pools);
         register_work(&mut registry, &app.engine.metrics, &seen);
         register_slots(&mut registry, &app.engine.metrics, &seen);
     }
@@ -158,6 +162,7 @@ fn look(rows: &mut impl Rows, app: &App, book: &Book, now: Millis) -> Result<See
         seen.effects.push((target.word(), waiting, dead));
     }
     seen.dead_steps = dead_letters::count_steps(rows)?;
+    seen.recipient_pools = routing_metrics::look(rows)?;
     for name in book.slot_pools.keys() {
         match slot_numbers(rows, book, name, now) {
             Ok(numbers) => seen.slot_pools.push((name.clone(), numbers)),

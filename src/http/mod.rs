@@ -6,13 +6,16 @@
 //! files (`pages`). Who calls, and whether they may, is `caller`.
 
 mod app;
+mod assignments;
 mod backups;
 mod bridge;
 mod calendar;
 mod caller;
+mod claims;
 mod config;
 mod dags;
 mod dead_letters;
+mod decisions;
 mod dry_runs;
 mod endings;
 mod error;
@@ -26,6 +29,9 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod live_routing;
+#[cfg(test)]
+mod live_routing_tests;
 mod log_search;
 mod logs;
 mod metrics;
@@ -41,9 +47,13 @@ mod param;
 mod pauses;
 mod recipient_pools;
 mod recipients;
+mod replay;
 mod retries;
+mod route;
 mod router;
 mod routing;
+mod routing_metrics;
+mod routing_queues;
 mod rules;
 mod run_again;
 mod run_bulk;

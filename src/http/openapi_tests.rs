@@ -1,11 +1,11 @@
 //! The document against the committed file, against its own rules, and against what a real router answers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::fixture::{Answer, BEGIN, Face};
+use super::fixture::{Answer, BEGIN, Face, routed};
 use super::openapi;
 use super::operation::Operation;
 use super::param::{Kind, Param};
@@ -130,6 +130,8 @@ struct Stage {
     token: String,
     /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
     routing: [String; 5],
+    /// What is routed through the first of them, by the word of its path or the operation that wants it.
+    routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
     elsewhere: tempfile::TempDir,
 }
@@ -184,9 +186,11 @@ async fn stage() -> Stage {
     let token = claimed_task(&face).await;
     let (open, held) = waiting_runs(&face).await;
     let routing = declared(&face).await;
+    let routed = routed(&face, &routing).await;
     Stage {
         token,
         routing,
+        routed,
         open,
         held,
         ended,
@@ -281,11 +285,13 @@ impl Stage {
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
         let [first, second, member, rule, queue] = &self.routing;
-        let recipient_pool = if operation.id == "addMembership" {
+        let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
+        let recipient_pool = if of_second.contains(&operation.id) {
             second
         } else {
             first
         };
+        let routed = self.routed.get(operation.id).map(String::as_str);
         let names = [
             ("{checkpoint}", checkpoint.as_str()),
             ("{job}", if is_of_schedule { "timed" } else { "a" }),
@@ -300,9 +306,22 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
+            (
+                "{claim_queue_id}",
+                if operation.id == "showClaimQueue" {
+                    queue
+                } else {
+                    first
+                },
+            ),
+            ("{decision_id}", &self.routed["{decision_id}"]),
+            (
+                "{assignment_id}",
+                routed.unwrap_or(&self.routed["acceptAssignment"]),
+            ),
+            ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
             ("{rule_id}", rule),
-            ("{claim_queue_id}", queue),
             ("{trait_key}", "vip"),
             ("{strategy_key}", "round_robin"),
         ];
@@ -331,6 +350,10 @@ impl Stage {
                 json!([])
             } else if field.name == "document" {
                 examples()["putWorkflow"]["body"].clone()
+            } else if field.name == "work" {
+                json!({"kind": "t"})
+            } else if field.name == "recipient_id" {
+                Value::from(self.routing[2].as_str())
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())

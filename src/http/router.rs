@@ -16,11 +16,12 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    backups, bridge, config, dead_letters, dry_runs, fires, front, graph, health, job_detail, job_list, jobs,
-    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, recipient_pools, recipients,
-    retries, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values,
-    run_waiting, runs, schedules, slots, start, status, store_check, strategies, stream, tail, timeline,
-    traits, week, why, workflow_list, workflow_versions, workflows,
+    assignments, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front, graph,
+    health, job_detail, job_list, jobs, log_search, logs, metrics, nodes, once, openapi, overview, pages,
+    pauses, recipient_pools, recipients, replay, retries, route, routing_queues, rules, run_again, run_bulk,
+    run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, slots,
+    start, status, store_check, strategies, stream, tail, timeline, traits, week, why, workflow_list,
+    workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -45,6 +46,7 @@ pub(super) fn page() -> Page {
         graphs,
         the_bridge,
         declared_routing,
+        live_routing,
         the_daemon,
     ] {
         page = add(page);
@@ -203,6 +205,46 @@ fn definitions(page: Page) -> Page {
             "Says how a run would go; nothing is kept or executed.", fields(&dry_runs::FIELDS), shows(data::<dry_runs::DryRun>);
         post "/api/workflows:dry_run", dry_runs::of_posted, dryRunDocument, "workflow:read",
             "The same for a document that is not kept.", fields(&dry_runs::POSTED_FIELDS), shows(data::<dry_runs::DryRun>);
+    }
+}
+
+#[rustfmt::skip]
+fn live_routing(page: Page) -> Page {
+    routes! { page;
+        post "/api/route", route::route, routeWork, "decision:write", "Decides who gets a unit of work, and says why.",
+            fields(&route::FIELDS), shows(any_data);
+        get "/api/decisions", decisions::list, listDecisions, "decision:read", "Decisions by pages, newest first.",
+            query(&decisions::FILTERS), query(&PARAMS), shows(snake_page_of::<decisions::DecisionSummary>);
+        get "/api/decisions/{decision_id}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
+            query(&decisions::SHOWN), shows(any_data);
+        post "/api/decisions/{decision_id}:replay", replay::replay, replayDecision, "decision:read",
+            "Decides again from what was read then, or as another strategy would have.", fields(&replay::FIELDS), shows(any_data), unaudited();
+        get "/api/assignments", assignments::list, listAssignments, "assignment:read", "Work that went to recipients by pages, newest first.",
+            query(&assignments::FILTERS), query(&PARAMS), shows(snake_page_of::<assignments::AssignmentView>);
+        get "/api/assignments/{assignment_id}", assignments::show, showAssignment, "assignment:read", "One assignment.",
+            shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:accept", assignments::accept, acceptAssignment, "assignment:write",
+            "Its recipient works on it; its deadline moves, its clock goes on.", shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:renew", assignments::renew, renewAssignment, "assignment:write",
+            "Its recipient is alive; its deadline moves.", shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:complete", assignments::complete, completeAssignment, "assignment:write", "It is done.",
+            fields(&assignments::COMPLETE), shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:return", assignments::give_back, returnAssignment, "assignment:write",
+            "Its recipient gives it back; it is routed to another.", fields(&assignments::RETURN), shows(snake_data::<assignments::AssignmentView>);
+        post "/api/assignments/{assignment_id}:reject", assignments::reject, rejectAssignment, "assignment:write",
+            "Its recipient refuses it; it is routed to another.", fields(&assignments::REJECT), shows(snake_data::<assignments::AssignmentView>);
+        get "/api/queues/{pool_id}/items", routing_queues::list, listWaitingWork, "pool:read", "Work that waits in a pool, in the order of its queue.",
+            query(&PARAMS), shows(snake_page_of::<routing_queues::ItemView>);
+        delete "/api/queues/{pool_id}/items/{item_id}", routing_queues::cancel, cancelWaitingWork, "pool:write", "Takes work out of its queue.",
+            shows(snake_data::<routing_queues::CancelledItem>);
+        post "/api/routing:reconcile", routing_queues::reconcile, reconcileRouting, "pool:write",
+            "Computes the numbers of all recipients anew, and puts right what differs.", shows(snake_data::<routing_queues::ReconciledView>);
+        get "/api/claim-queues/{claim_queue_id}/items", claims::list, listOffers, "claim:read", "Open offers, in the order of their queue.",
+            query(&claims::QUERY), shows(snake_data::<Vec<claims::OfferView>>);
+        post "/api/claim-queues/{claim_queue_id}/items/{item_id}:claim", claims::claim, claimOffer, "claim:write", "A recipient takes an offer.",
+            fields(&claims::CLAIM), creates(any_data), refuses(&[429]);
+        post "/api/claim-queues/{claim_queue_id}:next", claims::next, claimNext, "claim:write",
+            "A recipient takes the oldest offer of the best priority that it may have.", fields(&claims::CLAIM), shows(any_data), refuses(&[429]);
     }
 }
 

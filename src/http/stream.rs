@@ -35,13 +35,14 @@ const RETRY: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The topics of a request, and the heads of the feed's own topics that belong to them.
-const TOPICS: [(&str, &[&str]); 6] = [
+const TOPICS: [(&str, &[&str]); 7] = [
     ("runs", &["run.", "report."]),
     ("slots", &["pool."]),
     ("jobs", &["job."]),
     ("nodes", &["node."]),
     ("config", &["config."]),
     ("workflows", &["workflow."]),
+    ("routing", &["routing."]),
 ];
 
 /// What can be asked of the stream.
@@ -49,7 +50,7 @@ pub(super) const QUERY: [Param; 2] = [
     Param::filter(
         "topics",
         Kind::Text,
-        "Some of `runs`, `slots`, `jobs`, `nodes`, `config`, `workflows`, with commas between them; all unless given.",
+        "Some of `runs`, `slots`, `jobs`, `nodes`, `config`, `workflows`, `routing`, with commas between them; all unless given.",
     ),
     Param::query(
         "after",

@@ -3,7 +3,9 @@
 use super::error::StoreError;
 use super::rows::{Delivering, EffectDueRow, Number, Present};
 use super::table::Rows;
-use super::tables::{DELIVERING, EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, RUN_EFFECTS};
+use super::tables::{
+    DELIVERING, EFFECT_COUNTS, EFFECT_DECIDED, EFFECT_DUE, EFFECTS, ROUTING_ALERTS, RUN_EFFECTS,
+};
 use super::tx::Tx;
 use crate::domain::report::{Effect, EffectState, ReportTarget};
 use crate::words::ids::{RunId, TenantId};
@@ -149,6 +151,7 @@ pub fn replace(tx: &mut Tx<'_>, before: &Effect, after: &Effect) -> Result<(), S
 pub fn forget(tx: &mut Tx<'_>, effect: &Effect) -> Result<(), StoreError> {
     leave(tx, effect)?;
     tx.remove(&EFFECTS, &(TENANT, effect.seq))?;
+    tx.remove(&ROUTING_ALERTS, &(TENANT, effect.seq))?;
     if let Some(run) = effect.run {
         tx.remove(&RUN_EFFECTS, &(TENANT, run, effect.seq))?;
     }

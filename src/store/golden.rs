@@ -10,7 +10,7 @@ use super::rows::{
 };
 use super::{
     golden_access, golden_backups, golden_daemons, golden_fires, golden_graphs, golden_objects,
-    golden_reports, golden_workflows,
+    golden_reports, golden_routing, golden_workflows,
 };
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::claim::{Claim, Lease};
@@ -435,6 +435,7 @@ pub(super) fn samples() -> Vec<Sample> {
     golden_access::samples(&mut out);
     golden_graphs::samples(&mut out);
     golden_objects::samples(&mut out);
+    golden_routing::samples(&mut out);
     out
 }
 
@@ -447,6 +448,7 @@ fn golden_lines() -> impl Iterator<Item = &'static str> {
         golden_access::GOLDEN,
         golden_graphs::GOLDEN,
         golden_objects::GOLDEN,
+        golden_routing::GOLDEN,
     ];
     let others = others.into_iter().flat_map(str::lines);
     GOLDEN.lines().chain(others)
@@ -542,6 +544,7 @@ fn decode_all(bytes: &[u8]) {
     golden_workflows::decode_all(bytes);
     golden_objects::decode_all(bytes);
     golden_access::decode_all(bytes);
+    golden_routing::decode_all(bytes);
 }
 
 proptest::proptest! {

@@ -8,6 +8,7 @@
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows; `removal`: how runs go.
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
+//! * `routing_live`, `waiting_work`, `offers`, `decisions`, `memory`: the same for live routing.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
 //! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
@@ -28,10 +29,12 @@ mod blobs_tests;
 pub mod check;
 mod check_history;
 mod check_keys;
+pub mod check_routing;
 mod check_steps;
 mod check_workflows;
 pub mod codec;
 pub mod coordination;
+pub mod decisions;
 #[doc(hidden)]
 pub mod disk;
 mod ear;
@@ -58,14 +61,19 @@ mod golden_objects;
 #[cfg(test)]
 mod golden_reports;
 #[cfg(test)]
+mod golden_routing;
+#[cfg(test)]
 mod golden_workflows;
 pub mod graph_rows;
 pub mod graphs;
 mod handle;
 pub mod key_limits;
 pub mod keys;
+pub mod live_rows;
 pub mod logs;
+pub mod memory;
 pub mod migrate;
+pub mod offers;
 mod old;
 mod opening;
 mod peers;
@@ -83,6 +91,7 @@ mod stats;
 pub mod table;
 pub mod tables;
 mod tx;
+pub mod waiting_work;
 mod writer;
 
 pub use error::{ChangeError, StoreError};

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::error::StoreError;
 use super::keys::Key;
+use super::routing_live;
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::table::{Rows, Table};
 use super::tables::{
@@ -193,6 +194,20 @@ pub fn traits(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Trait>, Stor
     found.into_iter().map(one).collect()
 }
 
+/// What was compiled of the objects of a tenant is outdated, and what waits in a recipient pool may find somebody now.
+fn changed(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    recipient_pool: Option<RecipientPoolId>,
+    why: &str,
+) -> Result<(), StoreError> {
+    routing_live::revise(tx, tenant)?;
+    if let Some(recipient_pool) = recipient_pool {
+        routing_live::stir(tx, tenant, recipient_pool, why)?;
+    }
+    Ok(())
+}
+
 /// Writes a recipient pool with its name.
 pub fn put_recipient_pool(
     tx: &mut Tx<'_>,
@@ -206,7 +221,8 @@ pub fn put_recipient_pool(
         tx.remove(&RECIPIENT_POOL_NAMES, &(tenant, before.object.name))?;
     }
     tx.put(&RECIPIENT_POOL_NAMES, &(tenant, name.clone()), &ObjectIdRow(id.0))?;
-    tx.put(&RECIPIENT_POOLS, &(tenant, id), row)
+    tx.put(&RECIPIENT_POOLS, &(tenant, id), row)?;
+    changed(tx, tenant, Some(id), "the pool has changed")
 }
 
 /// Removes a recipient pool; its members and rules go before.
@@ -219,7 +235,8 @@ pub fn remove_recipient_pool(
         tx.remove(&RECIPIENT_POOL_NAMES, &(tenant, row.object.name))?;
         tx.remove(&RECIPIENT_POOLS, &(tenant, id))?;
     }
-    Ok(())
+    routing_live::forget_pool(tx, tenant, id)?;
+    changed(tx, tenant, None, "")
 }
 
 /// Writes a recipient with its memberships, its name and its owner's id.
@@ -229,6 +246,7 @@ pub fn put_recipient(
     id: RecipientId,
     row: &RecipientRow,
 ) -> Result<(), StoreError> {
+    let before = tx.get(&RECIPIENTS, &(tenant, id))?;
     remove_indexes(tx, tenant, id)?;
     let name = &row.object.name;
     for member_of in &row.members_of {
@@ -246,11 +264,25 @@ pub fn put_recipient(
             &ObjectIdRow(id.0),
         )?;
     }
-    tx.put(&RECIPIENTS, &(tenant, id), row)
+    tx.put(&RECIPIENTS, &(tenant, id), row)?;
+    let left = before.into_iter().flat_map(|before| before.members_of);
+    for recipient_pool in left.filter(|left| !row.members_of.contains(left)) {
+        routing_live::forget_member(tx, tenant, recipient_pool, id)?;
+        changed(tx, tenant, Some(recipient_pool), "a member has left")?;
+    }
+    for recipient_pool in &row.members_of {
+        changed(tx, tenant, Some(*recipient_pool), "a member has changed")?;
+    }
+    Ok(())
 }
 
 /// Removes a recipient.
 pub fn remove_recipient(tx: &mut Tx<'_>, tenant: TenantId, id: RecipientId) -> Result<(), StoreError> {
+    let before = tx.get(&RECIPIENTS, &(tenant, id))?;
+    for recipient_pool in before.into_iter().flat_map(|before| before.members_of) {
+        routing_live::forget_member(tx, tenant, recipient_pool, id)?;
+        changed(tx, tenant, Some(recipient_pool), "a member has left")?;
+    }
     remove_indexes(tx, tenant, id)?;
     tx.remove(&RECIPIENTS, &(tenant, id))?;
     Ok(())
@@ -280,7 +312,8 @@ pub fn put_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId, row: &RuleRow) ->
     let of = row.attached_to.unwrap_or(OF_TENANT);
     tx.put(&RULE_NAMES, &(tenant, name.clone()), &ObjectIdRow(id.0))?;
     tx.put(&RULES_OF, &(tenant, of, id), &NameRow(name.clone()))?;
-    tx.put(&RULES, &(tenant, id), row)
+    tx.put(&RULES, &(tenant, id), row)?;
+    changed(tx, tenant, row.attached_to, "a rule has changed")
 }
 
 /// Removes a rule.
@@ -289,6 +322,24 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
         tx.remove(&RULE_NAMES, &(tenant, before.object.name))?;
         tx.remove(&RULES_OF, &(tenant, before.attached_to.unwrap_or(OF_TENANT), id))?;
         tx.remove(&RULES, &(tenant, id))?;
+        changed(tx, tenant, before.attached_to, "a rule has gone")?;
     }
     Ok(())
+}
+
+/// Writes a trait; a row of the wish `None` removes it.
+pub fn put_trait(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    key: &str,
+    row: Option<&ObjectRow>,
+) -> Result<(), StoreError> {
+    let at = (tenant, key.to_owned());
+    match row {
+        Some(row) => tx.put(&TRAITS, &at, row)?,
+        None => {
+            tx.remove(&TRAITS, &at)?;
+        }
+    }
+    changed(tx, tenant, None, "")
 }

@@ -6,6 +6,9 @@ use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
 };
 use super::keys::{DigestKey, HighFirst};
+use super::live_rows::{
+    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerRow, WorkRow,
+};
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
@@ -15,17 +18,23 @@ use super::rows::{
 };
 use super::table::Table;
 use crate::domain::report::{Effect, ReportWishes};
+use crate::domain::routing::assignment::Assignment;
+use crate::domain::routing::candidate::Learned;
 use crate::domain::routing::live::Live;
+use crate::domain::routing::offer::Offer;
+use crate::domain::routing::state::{Holder, StageState};
+use crate::domain::routing::waiting::Waiting;
 use crate::domain::slots::admission::{Pause, SlotPoolState};
 use crate::domain::slots::entry::SlotEntry;
 use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{
-    ClaimQueueId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId, TenantId,
+    AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId,
+    TenantId, WaitingId, WorkId,
 };
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
-use crate::words::time::Millis;
+use crate::words::time::{Micros, Millis};
 
 macro_rules! tables {
     ($($(#[$doc:meta])* $index:literal $constant:ident $name:literal ($($key:ty),*) => $record:ty;)*) => {
@@ -204,13 +213,53 @@ tables! {
     80 CLAIM_QUEUES "claim_queues" (TenantId, ClaimQueueId) => ObjectRow;
     /// Index: claim queue by its name.
     81 CLAIM_QUEUE_NAMES "claim_queue_names" (TenantId, String) => ObjectIdRow;
+    /// Work that went to recipients.
+    82 ASSIGNMENTS "assignments" (TenantId, AssignmentId) => Assignment;
+    /// Index: assignments by what they are looked up by (`routing_live::Lookup`).
+    83 ASSIGNMENT_INDEX "assignment_index" (TenantId, u8, DigestKey, AssignmentId) => Present;
+    /// Decisions.
+    84 DECISIONS "decisions" (TenantId, DecisionId) => DecisionRow;
+    /// Index: decisions by what they are filtered by (`decisions::Filter`).
+    85 DECISION_INDEX "decision_index" (TenantId, u8, DigestKey, DecisionId) => Present;
+    /// What decisions were made from, by SHA-256 in hex.
+    86 SNAPSHOTS "snapshots" (TenantId, String) => SnapshotRow;
+    /// Work that was routed, while a decision over it is kept.
+    87 ROUTED_WORK "routed_work" (TenantId, WorkId) => WorkRow;
+    /// What the stages of pipelines remember of their members.
+    88 STRATEGY_STATES "strategy_states" (TenantId, RecipientPoolId, String) => StageState;
+    /// Who has the keys of sticky stages, by the digest of recipient pool, stage and key.
+    89 STICKY_HOLDERS "sticky_holders" (TenantId, RecipientPoolId, DigestKey) => Holder;
+    /// Work that waits in the queues of recipient pools.
+    90 ROUTING_WAITING "routing_waiting" (TenantId, WaitingId) => Waiting;
+    /// Index: the same, in the order of each queue.
+    91 WAITING_ORDER "waiting_order" (TenantId, RecipientPoolId, u8, Micros, WaitingId) => Present;
+    /// Work that recipients claim.
+    92 OFFERS "offers" (TenantId, WaitingId) => Offer;
+    /// Index: open offers in the order of each claim queue.
+    93 OFFER_ORDER "offer_order" (TenantId, ClaimQueueId, u8, Micros, WaitingId) => Present;
+    /// Index: open offers of each recipient pool.
+    94 OFFERS_OF_POOL "offers_of_pool" (TenantId, RecipientPoolId, WaitingId) => Present;
+    /// Claims of each recipient through a recipient pool: what budgets count.
+    95 CLAIMS "claims" (TenantId, RecipientPoolId, RecipientId, Micros, AssignmentId) => Present;
+    /// Work seen lately, by the digest of recipient pool and key.
+    96 SEEN_WORK "seen_work" (TenantId, RecipientPoolId, DigestKey) => SeenRow;
+    /// Instants of live routing: (when, what, whose).
+    97 ROUTING_TIMERS "routing_timers" (TenantId, Micros, u8, DigestKey) => TimerRow;
+    /// Queues that are to be gone through.
+    98 DRAINS "drains" (TenantId, RecipientPoolId) => DrainRow;
+    /// How much each recipient pool has.
+    99 POOL_COUNTS "recipient_pool_counts" (TenantId, RecipientPoolId) => PoolCounts;
+    /// What the effects of breaches deliver, by the number of the effect.
+    100 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
+    /// What was learned of each member of a recipient pool from the ends of its work.
+    101 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::CLAIM_QUEUE_NAMES.index, super::NAMES.len() - 1);
+        assert_eq!(super::LEARNED.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -398,6 +398,26 @@ pub const TASK_BODY_SLACK_BYTES: u64 = 64 << 10;
 /// Requests of HTTP steps that one daemon has under way.
 pub const HTTP_STEPS_MAX: usize = 32;
 
+/// Tenants of one state directory: all of them are in memory.
+pub const TENANTS_MAX: usize = 1_000;
+/// Bytes of a tenant's name.
+pub const TENANT_NAME_BYTES_MAX: usize = 63;
+/// API keys of one tenant, revoked ones too: all of them are in memory.
+pub const KEYS_MAX: usize = 1_000;
+/// Characters of a key's name.
+pub const KEY_NAME_CHARS_MAX: usize = 100;
+/// Sessions of the dashboard for each key; the oldest ends when there are more.
+pub const SESSIONS_PER_KEY_MAX: usize = 32;
+/// The last use of a key is written at most this often.
+pub const KEY_USE_PERIOD_MS: u64 = 60_000;
+/// Failed keys of one address in [`FAILED_KEYS_PERIOD_MS`]; after that it has to wait.
+pub const FAILED_KEYS_MAX: usize = 10;
+/// See [`FAILED_KEYS_MAX`].
+pub const FAILED_KEYS_PERIOD_MS: u64 = 60_000;
+/// Addresses whose failures are counted; beyond it those of the longest rest are forgotten.
+pub const FAILED_ADDRESSES_MAX: usize = 10_000;
+/// Characters of what an audit row says of one thing or version.
+pub const AUDIT_TEXT_CHARS_MAX: usize = 512;
 /// Characters of the name of an object of routing.
 pub const ROUTING_NAME_CHARS_MAX: usize = 200;
 /// Characters of a description, and of the reason of a kill-switch.
@@ -442,23 +462,27 @@ pub const TRAITS_MAX: usize = 1_000;
 pub const CLAIM_QUEUES_MAX: usize = 1_000;
 /// Members that one page of a filtered list looks at before it ends early.
 pub const ROUTING_SCAN_MAX: usize = 10_000;
-/// Tenants of one state directory: all of them are in memory.
-pub const TENANTS_MAX: usize = 1_000;
-/// Bytes of a tenant's name.
-pub const TENANT_NAME_BYTES_MAX: usize = 63;
-/// API keys of one tenant, revoked ones too: all of them are in memory.
-pub const KEYS_MAX: usize = 1_000;
-/// Characters of a key's name.
-pub const KEY_NAME_CHARS_MAX: usize = 100;
-/// Sessions of the dashboard for each key; the oldest ends when there are more.
-pub const SESSIONS_PER_KEY_MAX: usize = 32;
-/// The last use of a key is written at most this often.
-pub const KEY_USE_PERIOD_MS: u64 = 60_000;
-/// Failed keys of one address in [`FAILED_KEYS_PERIOD_MS`]; after that it has to wait.
-pub const FAILED_KEYS_MAX: usize = 10;
-/// See [`FAILED_KEYS_MAX`].
-pub const FAILED_KEYS_PERIOD_MS: u64 = 60_000;
-/// Addresses whose failures are counted; beyond it those of the longest rest are forgotten.
-pub const FAILED_ADDRESSES_MAX: usize = 10_000;
-/// Characters of what an audit row says of one thing or version.
-pub const AUDIT_TEXT_CHARS_MAX: usize = 512;
+/// Recipients that are remembered as tried for one unit of work; the oldest is asked again.
+pub const ROUTING_TRIED_MAX: usize = 128;
+/// Waiting items that one change tries, and timers that one change fires.
+pub const ROUTING_ITEMS_PER_CHANGE_MAX: usize = 256;
+/// Newest assignments of a recipient pool that a rate is counted over.
+pub const FLOW_COUNTED_MAX: usize = 10_000;
+/// Claims of one recipient that a budget is counted over.
+pub const CLAIMS_COUNTED_MAX: usize = 10_000;
+/// Characters of a word of routing that nobody bounds otherwise: kinds, sources, ids of others.
+pub const ROUTING_WORD_CHARS_MAX: usize = 200;
+/// Recipients that one request excludes.
+pub const ROUTING_EXCLUDED_MAX: usize = 1_000;
+/// Open offers that one request looks at.
+pub const OFFERS_LOOKED_AT_MAX: usize = 1_000;
+/// Decisions that one change retires.
+pub const DECISIONS_RETIRED_MAX: usize = 64;
+/// How long a decision is kept.
+pub const DECISION_AGE_MS: u64 = 90 * 24 * 3_600_000;
+/// A long wait for a timer of routing is looked at again after this time: the wall clock may have been set.
+pub const ROUTING_LOOK_AGAIN_MS: u64 = 60_000;
+/// Bytes of the result of a completed assignment.
+pub const ASSIGNMENT_RESULT_BYTES_MAX: usize = 64 << 10;
+/// Tries to deliver the alert of a breached SLA of routing.
+pub const ALERT_TRIES_MAX: u32 = 8;

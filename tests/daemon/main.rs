@@ -35,6 +35,7 @@ mod queues;
 mod readme;
 mod reload;
 mod reports;
+mod routing;
 mod schedules;
 mod secrets;
 mod shared;

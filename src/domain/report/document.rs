@@ -91,6 +91,7 @@ pub fn document(effect: &Effect, context: &Context) -> Document {
 fn outcome_word(kind: ReportKind, facts: &Facts) -> &'static str {
     match kind {
         ReportKind::Late => "late",
+        ReportKind::Alert => "breached",
         ReportKind::Success => Outcome::Succeeded.word(),
         ReportKind::Failure | ReportKind::PermanentFailure => facts.outcome.unwrap_or(Outcome::Failed).word(),
     }
@@ -112,6 +113,7 @@ fn sentence(effect: &Effect) -> String {
         ReportKind::PermanentFailure => format!("Job {job} failed for good{reason}{run}"),
         ReportKind::Success => format!("Job {job} succeeded{run}"),
         ReportKind::Late => format!("Job {job} is late{reason}"),
+        ReportKind::Alert => format!("Pool {job} is late{reason}"),
     }
 }
 

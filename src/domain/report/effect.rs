@@ -144,7 +144,10 @@ pub fn backoff_ms(target: ReportTarget, tries: u32) -> u64 {
 }
 
 /// Why no further try follows, if none does.
-fn given_up(target: ReportTarget, tries: u32, age_ms: u64) -> Option<String> {
+fn given_up(kind: ReportKind, target: ReportTarget, tries: u32, age_ms: u64) -> Option<String> {
+    if kind == ReportKind::Alert {
+        return (tries >= limits::ALERT_TRIES_MAX).then(|| format!("given up after {tries} tries"));
+    }
     match target {
         ReportTarget::Webhook if age_ms > limits::EFFECT_AGE_MAX_MS => {
             Some(format!("given up after {tries} tries in 24 hours"))
@@ -173,7 +176,7 @@ impl Effect {
             },
             Delivery::Failed(reason) => {
                 let due_at = now.plus(backoff_ms(self.target, tries));
-                match given_up(self.target, tries, due_at.since(self.created_at)) {
+                match given_up(self.kind, self.target, tries, due_at.since(self.created_at)) {
                     Some(why) => EffectState::Dead {
                         at: now,
                         tries,
@@ -267,6 +270,19 @@ pub(crate) mod tests {
             panic!("{effect:?}");
         };
         assert_eq!(reason, "given up after 5 tries: exit code 1");
+    }
+
+    #[test]
+    fn an_alert_of_routing_has_eight_tries() {
+        let mut effect = Effect {
+            kind: ReportKind::Alert,
+            ..effect(1)
+        };
+        for _ in 0..8 {
+            assert_eq!(effect.state.word(), "waiting");
+            effect = effect.after(&Delivery::Failed("no".to_owned()), Millis(2_000));
+        }
+        assert_eq!(effect.state.word(), "dead");
     }
 
     #[test]

@@ -16,10 +16,12 @@ pub enum ReportKind {
     Success,
     /// One of the job's `sla` limits was passed.
     Late,
+    /// A clock of routing has run out. No configuration asks for it: the recipient pool names an address.
+    Alert,
 }
 
 impl ReportKind {
-    /// All of them.
+    /// Those that a job can ask for.
     pub const ALL: [ReportKind; 4] = [
         ReportKind::Failure,
         ReportKind::PermanentFailure,
@@ -34,6 +36,7 @@ impl ReportKind {
             ReportKind::PermanentFailure => "onPermanentFailure",
             ReportKind::Success => "onSuccess",
             ReportKind::Late => "onLate",
+            ReportKind::Alert => "alert_webhook_url",
         }
     }
 
@@ -44,6 +47,7 @@ impl ReportKind {
             ReportKind::PermanentFailure => "job.failed",
             ReportKind::Success => "job.succeeded",
             ReportKind::Late => "job.late",
+            ReportKind::Alert => "routing.sla_breached",
         }
     }
 }

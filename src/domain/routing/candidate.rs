@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::live::Live;
 use super::objects::Recipient;
+use super::strategies::pacing::window_start;
 use crate::words::time::Micros;
 
 /// What is declared of a recipient, what it does now, and what was learned of it.
@@ -59,13 +60,15 @@ pub struct Bid {
     pub wallet: Option<i64>,
 }
 
-/// How fast what was learned is forgotten.
+/// How fast what was learned is forgotten, by the strategies of a recipient pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forgetting {
     /// Of the time that work takes (`peak_ewma`, `sla_deadline`): microseconds.
     pub tau_us: u64,
     /// Of successes (`thompson`): microseconds; 0 for never.
     pub half_life_us: u64,
+    /// The window of `quota_pacing`: microseconds.
+    pub pacing_us: u64,
 }
 
 impl Default for Forgetting {
@@ -73,6 +76,7 @@ impl Default for Forgetting {
         Forgetting {
             tau_us: 10_000_000,
             half_life_us: 0,
+            pacing_us: 24 * 3_600_000_000,
         }
     }
 }
@@ -87,6 +91,22 @@ impl Learned {
             self.successes = successes + value.clamp(0.0, 1.0);
             self.n = n + 1.0;
             self.faded_at = Some(now);
+        }
+    }
+
+    /// It got work.
+    pub fn assigned(&mut self, now: Micros, forgetting: Forgetting) {
+        let start = window_start(now, forgetting.pacing_us);
+        self.delivered = self.delivered_in(start) + 1;
+        self.delivered_since = Some(start);
+    }
+
+    /// Assignments in the pacing window that began then.
+    pub fn delivered_in(&self, start: Micros) -> u64 {
+        if self.delivered_since == Some(start) {
+            self.delivered
+        } else {
+            0
         }
     }
 

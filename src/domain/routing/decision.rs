@@ -178,6 +178,8 @@ pub struct Decision {
     pub existing: Option<DecisionId>,
     /// What `dag` would have decided otherwise, in the pipeline mode `shadow`; none when it agrees or was not asked.
     pub mode_diff: Option<Value>,
+    /// What the winner pays, or is paid, in micros of its currency.
+    pub cost_micros: i64,
     /// How long it took.
     pub duration_micros: u64,
 }
@@ -226,7 +228,6 @@ impl Decision {
             }),
         );
         put("shadow", json!([]));
-        put("cost_micros", json!("0"));
         put("duration_micros", json!(self.duration_micros));
         Value::Object(object)
     }
@@ -264,6 +265,7 @@ impl Decision {
                 "propensity": self.randomness.propensity.map_or(Value::Null, numbers::exact),
             }),
         );
+        put("cost_micros", numbers::money(self.cost_micros));
         if let Some(existing) = self.existing {
             put("existing_decision_id", json!(existing));
         }

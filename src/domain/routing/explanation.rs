@@ -77,6 +77,8 @@ pub struct StageLine {
     pub kind: &'static str,
     /// What it works with: a member of the line, and its value.
     pub with: Option<(&'static str, String)>,
+    /// Why the winner won, where the strategy has more than one way.
+    pub how: Option<&'static str>,
     /// Candidates before.
     pub entered: usize,
     /// Candidates after.
@@ -230,6 +232,9 @@ impl StageLine {
         }
         if let Some((name, value)) = &self.with {
             put(name, json!(value));
+        }
+        if let Some(how) = self.how {
+            put("how", json!(how));
         }
         put("in", json!(self.entered));
         put("out", json!(self.left));

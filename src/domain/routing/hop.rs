@@ -318,23 +318,13 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
     }
 
     fn decide(&mut self) -> Step<W, Hopped> {
-        let asked = self.pass.request.strategy.as_deref();
-        let options = &self.pass.request.strategy_options;
-        let recipient_pool = &self.prepared.recipient_pool;
-        let made = if asked.is_none() && options.is_empty() {
-            self.prepared.pipeline.clone()
-        } else {
-            pipeline::effective(
-                &recipient_pool.config,
-                recipient_pool.strategy.as_deref(),
-                asked,
-                options,
-            )
-        };
-        let pipeline = match made {
-            Ok(pipeline) => pipeline,
-            Err(faults) if asked.is_some() || !options.is_empty() => return Err(Stopped::Invalid(faults)),
-            Err(_) => return Ok(Hopped::Ended(Outcome::Error, Ends::Over)),
+        let asked = pipeline::of_request(&self.prepared.recipient_pool, self.pass.request);
+        let pipeline = match asked {
+            Some(made) => made.map_err(Stopped::Invalid)?,
+            None => match &self.prepared.pipeline {
+                Ok(pipeline) => pipeline.clone(),
+                Err(_) => return Ok(Hopped::Ended(Outcome::Error, Ends::Over)),
+            },
         };
         self.pass.digests.pipeline = super::canonical::sha256(&pipeline.source);
         self.through(&pipeline)?;

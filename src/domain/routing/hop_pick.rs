@@ -13,7 +13,7 @@ use super::numbers;
 use super::objects::{ActionKind, PipelineMode, RoutingMode};
 use super::pass::{Ends, Offered, Refusal, Stopped, World};
 use super::pipeline::Pipeline;
-use super::reason::Reason;
+use super::reason::{Note, Reason};
 use super::seed;
 use super::select::{self, Ran, Running};
 use super::sight;
@@ -55,6 +55,7 @@ impl<W: World> Hop<'_, '_, W> {
             n: stage,
             kind: "gate",
             with: None,
+            how: None,
             entered: members.len(),
             left: eligible.len(),
             micros: self.pass.world.stopwatch().saturating_sub(started),
@@ -83,6 +84,7 @@ impl<W: World> Hop<'_, '_, W> {
                 traits: &traits,
                 members: &members,
                 memory: &memory,
+                forced: self.pass.request.forced,
             },
             first_stage: stage + 1,
             hop: self.number,
@@ -227,7 +229,7 @@ impl<W: World> Hop<'_, '_, W> {
             verdict.place = place.map_or(0, |place| u32::try_from(place + 1).unwrap_or(0));
             self.verdicts[one.index] = Some(verdict);
         }
-        self.pass.notes.extend(selection.notes.iter().cloned());
+        self.note(&selection.notes);
         let winners: Vec<usize> = selection.winners().collect();
         let id = self.id();
         if let Some(fan) = &selection.fan {
@@ -243,6 +245,11 @@ impl<W: World> Hop<'_, '_, W> {
         } else if winners.is_empty() {
             return;
         }
+        let known = ran.eligible.iter().enumerate();
+        self.pass.chances = known
+            .filter_map(|(at, one)| Some((one.id(), selection.chance_of(at)?)))
+            .collect();
+        self.pass.cost_micros = selection.price.unwrap_or(0);
         self.pass.randomness = Randomness {
             used: selection.drew,
             seed: seed::seed(self.pass.id, pipeline.pick.used.info.key),
@@ -265,6 +272,26 @@ impl<W: World> Hop<'_, '_, W> {
             &winners.iter().map(|at| ran.eligible[*at]).collect::<Vec<_>>(),
             pipeline,
         );
+    }
+
+    /// A note about a holder says why it could not have the work.
+    fn note(&mut self, notes: &[Note]) {
+        for note in notes {
+            let mut note = note.clone();
+            if let Note::StickyHolderIneligible { holder, reason } = &mut note
+                && reason.is_empty()
+                && let Some(at) = self
+                    .members
+                    .iter()
+                    .position(|member| member.recipient.id == *holder)
+                && let Some(code) = self.verdicts[at]
+                    .as_ref()
+                    .and_then(|verdict| verdict.reason.as_ref())
+            {
+                *reason = code.code().to_owned();
+            }
+            self.pass.notes.push(note);
+        }
     }
 
     fn assign(&mut self, winners: &[Eligible], pipeline: &Pipeline) {

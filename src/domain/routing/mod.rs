@@ -3,10 +3,18 @@
 //! `objects` is what people declare: recipient pools, recipients, rules, traits; `work` is what is routed; `live` is what a
 //! recipient does now. `read` makes objects of JSON, `patch` changes what is set of them, `print` answers with them. `hours`
 //! says when a recipient's windows are open.
+//!
+//! `assignment`, `waiting` and `offer` are what a decision leaves behind and how each goes on; `charge` keeps the live numbers
+//! that follow from assignments; `budget` and `sla` are the bounds on claims and the clocks on waiting and answering. `ask` reads
+//! what is asked of a decision.
 
+pub mod ask;
+pub mod assignment;
+pub mod budget;
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;
+pub mod charge;
 pub mod decision;
 pub mod distance;
 pub mod duration;
@@ -24,6 +32,7 @@ pub mod live;
 mod measure;
 pub mod numbers;
 pub mod objects;
+pub mod offer;
 mod opening;
 pub mod pass;
 pub mod patch;
@@ -31,18 +40,23 @@ pub mod pipeline;
 mod pipeline_read;
 pub mod print;
 pub mod read;
+mod reads;
 pub mod ready;
 pub mod reason;
 pub mod recipes;
 mod route;
 pub mod seed;
 mod select;
+pub mod shadow;
 pub mod sight;
+pub mod sla;
+pub mod snapshot;
 pub mod state;
 pub mod strategies;
 mod summary;
 #[cfg(test)]
 mod tests;
+pub mod waiting;
 pub mod wants;
 pub mod work;
 pub mod work_limits;

@@ -94,6 +94,12 @@ pub struct Request {
     pub strategy: Option<String>,
     /// Over those of the recipient pool.
     pub strategy_options: BTreeMap<String, Map<String, Value>>,
+    /// A pipeline in place of it, as one would write it: what would have been, and campaigns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Value>,
+    /// Turns move on as if this one had won: the memory of a campaign that mirrors production.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<RecipientId>,
     /// Those who may not have it.
     pub exclude: BTreeSet<RecipientId>,
     /// Manual assignment: nobody else may have it.
@@ -124,6 +130,8 @@ impl Request {
             recipient_pool: None,
             strategy: None,
             strategy_options: BTreeMap::new(),
+            pipeline: None,
+            forced: None,
             exclude: BTreeSet::new(),
             recipient: None,
             force: false,
@@ -157,8 +165,21 @@ pub struct Passed {
     pub rule_errors: Vec<RuleId>,
     /// The recipient pools that the work went through, the first one first: the trail of the next pass.
     pub trail: Vec<RecipientPoolId>,
+    /// How likely each eligible candidate was to be chosen, where that is known.
+    pub chances: Vec<(RecipientId, f64)>,
     /// Exactly what was read.
     pub read: Known,
+}
+
+impl Passed {
+    /// How likely a recipient was to be chosen: 0 for those who were not eligible; none where nobody can say.
+    pub fn chance_of(&self, recipient: RecipientId) -> Option<f64> {
+        if self.chances.is_empty() && self.decision.randomness.propensity.is_none() {
+            return None;
+        }
+        let known = self.chances.iter().find(|(id, _)| *id == recipient);
+        Some(known.map_or(0.0, |(_, chance)| *chance))
+    }
 }
 
 /// What happens to the work.

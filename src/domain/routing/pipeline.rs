@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::candidate::Forgetting;
 use super::fault::Fault;
-use super::objects::RecipientPoolConfig;
+use super::objects::{RecipientPool, RecipientPoolConfig};
+use super::pass::Request;
 use super::recipes;
 use super::strategies::contract::Use;
-use super::strategies::{Info, Params, info, options};
+use super::strategies::{Info, Kind, Params, info, options};
 use crate::expr::Program;
 use crate::words::ids::RecipientPoolId;
 
@@ -202,6 +204,22 @@ impl Pipeline {
         found
     }
 
+    /// How fast what is learned of the members is forgotten.
+    pub fn forgetting(&self) -> Forgetting {
+        let mut forgetting = Forgetting::default();
+        let mut at = Some(&self.pick.used);
+        while let Some(used) = at {
+            let length = |name: &str| used.info.parameter(name).map(|_| used.params.length_us(name));
+            forgetting.tau_us = length("tau").unwrap_or(forgetting.tau_us);
+            forgetting.half_life_us = length("half_life").unwrap_or(forgetting.half_life_us);
+            if used.info.kind == Kind::QuotaPacing {
+                forgetting.pacing_us = used.params.length_us("window");
+            }
+            at = used.inner.as_deref();
+        }
+        forgetting
+    }
+
     /// Whether weights or scores count somewhere: boosts have an effect.
     pub fn uses_boosts(&self) -> bool {
         let scores = self.stages.iter().any(|stage| matches!(stage, Stage::Score(_)));
@@ -341,6 +359,23 @@ pub fn effective(
         .find_map(|(pointer, name)| name.map(|name| (pointer, name)));
     let (pointer, name) = found.unwrap_or(("/strategy", "smooth_weighted_round_robin"));
     named(pointer, name, config, request_options)
+}
+
+/// The pipeline that a request asks for in place of the recipient pool's own; none when it asks for nothing else.
+pub fn of_request(recipient_pool: &RecipientPool, request: &Request) -> Option<Result<Pipeline, Vec<Fault>>> {
+    let (config, options) = (&recipient_pool.config, &request.strategy_options);
+    if let Some(document) = &request.pipeline {
+        return Some(read(
+            "/pipeline",
+            "asked",
+            document,
+            &config.strategy_options,
+            options,
+        ));
+    }
+    let asked = request.strategy.as_deref();
+    (asked.is_some() || !options.is_empty())
+        .then(|| effective(config, recipient_pool.strategy.as_deref(), asked, options))
 }
 
 /// The pipeline of a name: `pipeline:<name>` of this recipient pool, a strategy, or a recipe.

@@ -18,7 +18,7 @@ use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RuleId};
 use crate::words::time::Micros;
 
 /// The program that decided, for the digests.
-pub const ENGINE: &str = concat!("ductor ", env!("CARGO_PKG_VERSION"));
+pub(super) const ENGINE: &str = concat!("ductor ", env!("CARGO_PKG_VERSION"));
 
 /// What a pass gathers on its way.
 pub(super) struct Pass<'p, W> {
@@ -39,6 +39,8 @@ pub(super) struct Pass<'p, W> {
     pub(super) winners: Vec<Winner>,
     pub(super) randomness: Randomness,
     pub(super) existing: Option<DecisionId>,
+    pub(super) cost_micros: i64,
+    pub(super) chances: Vec<(RecipientId, f64)>,
     pub(super) digests: Digests,
     pub(super) mode_diff: Option<serde_json::Value>,
     /// Recipient pools of this pass and of earlier ones of the same work.
@@ -126,6 +128,8 @@ impl<'p, W: World> Pass<'p, W> {
                 propensity: Some(1.0),
             },
             existing: None,
+            cost_micros: 0,
+            chances: Vec::new(),
             digests: Digests {
                 engine: ENGINE.to_owned(),
                 ..Digests::default()
@@ -376,6 +380,7 @@ impl<'p, W: World> Pass<'p, W> {
             digests: self.digests,
             existing: self.existing,
             mode_diff: self.mode_diff,
+            cost_micros: self.cost_micros,
             duration_micros: 0,
         };
         Passed {
@@ -387,6 +392,7 @@ impl<'p, W: World> Pass<'p, W> {
             zero_match: self.zero_match,
             rule_errors: self.rule_errors,
             trail,
+            chances: self.chances,
             read: self.read,
         }
     }

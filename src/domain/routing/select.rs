@@ -86,6 +86,7 @@ impl<'c> Ran<'c> {
             n: self.stage,
             kind,
             with: Some(with),
+            how: None,
             entered,
             left: self.eligible.len(),
             micros: (running.stopwatch)().saturating_sub(started),
@@ -289,6 +290,7 @@ impl<'c> Ran<'c> {
         if let Some(line) = self.lines.last_mut() {
             line.left = won;
             line.moved = moved;
+            line.how = selection.how;
         }
         self.selection = Some(selection);
     }

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::numbers;
 use super::objects::RecipientPool;
 use super::work::Work;
-use crate::expr::{self, Profile, Program, Scope, line_and_column};
+use crate::expr::{self, Fact, Facts, Profile, Program, Scope, line_and_column};
 use crate::words::time::Micros;
 
 /// Every variable.
@@ -108,6 +108,13 @@ impl Sight {
 
     /// Whether it is true; an error is told in words.
     pub fn truth(&self, program: &Program, candidate: Option<&Candidate>) -> Result<bool, String> {
+        let view = View {
+            sight: self,
+            candidate,
+        };
+        if let Some(truth) = program.decide(&view) {
+            return Ok(truth);
+        }
         program
             .evaluate_bool(&self.with(candidate))
             .map_err(|fault| fault.message)
@@ -143,11 +150,72 @@ impl Sight {
     }
 
     /// What decided that it is false, in words.
-    pub fn because(&self, program: &Program, _candidate: Option<&Candidate>) -> String {
-        let mut text: String = program.text().chars().take(160).collect();
-        text += " is false";
-        text
+    pub fn because(&self, program: &Program, candidate: Option<&Candidate>) -> String {
+        let view = View {
+            sight: self,
+            candidate,
+        };
+        program.because(&view).unwrap_or_else(|| {
+            let text: String = program.text().chars().take(TEXT_CHARACTERS_MAX).collect();
+            format!("{text} is false")
+        })
     }
+}
+
+/// Characters of an expression that are told.
+const TEXT_CHARACTERS_MAX: usize = 160;
+
+/// What plain comparisons look at: the recipient as it is, without making JSON of it.
+struct View<'v> {
+    sight: &'v Sight,
+    candidate: Option<&'v Candidate>,
+}
+
+impl Facts for View<'_> {
+    fn fact(&self, path: &[String]) -> Fact<'_> {
+        let (Some((first, rest)), Some(candidate)) = (path.split_first(), self.candidate) else {
+            return self.sight.scope.fact(path);
+        };
+        if first != "recipient" {
+            return self.sight.scope.fact(path);
+        }
+        recipient_fact(candidate, rest)
+    }
+}
+
+fn recipient_fact<'v>(candidate: &'v Candidate, path: &[String]) -> Fact<'v> {
+    let (recipient, live) = (&candidate.recipient, &candidate.live);
+    let Some((field, rest)) = path.split_first() else {
+        return Fact::Unknown;
+    };
+    if field == "attributes" {
+        return Fact::below(&recipient.attributes, rest);
+    }
+    if !rest.is_empty() {
+        return Fact::Unknown;
+    }
+    match field.as_str() {
+        "name" => Fact::Text(&recipient.name),
+        "type" => Fact::Text(&recipient.kind),
+        "external_id" => recipient.external_id.as_deref().map_or(Fact::Null, Fact::Text),
+        "weight" => Fact::Double(weight(candidate)),
+        "state" => Fact::Text(live.state.word()),
+        "current" => Fact::Int(i64::from(live.current)),
+        "max_concurrent" => Fact::Int(i64::from(recipient.max_concurrent)),
+        "utilization" => Fact::Double(utilization(candidate)),
+        "daily_count" => Fact::Int(i64::from(live.daily_count)),
+        "timezone" => Fact::Text(&recipient.timezone),
+        _ => Fact::Unknown,
+    }
+}
+
+fn weight(candidate: &Candidate) -> f64 {
+    numbers::real(candidate.recipient.weight_micro) / 1e6
+}
+
+fn utilization(candidate: &Candidate) -> f64 {
+    let (used, limit) = numbers::utilization(&candidate.recipient, &candidate.live);
+    numbers::real(used) / numbers::real(limit)
 }
 
 /// Since its newest assignment; `None` before the first.
@@ -157,13 +225,12 @@ pub fn idle_us(candidate: &Candidate, now: Micros) -> Option<u64> {
 
 fn recipient_json(candidate: &Candidate) -> Value {
     let (recipient, live) = (&candidate.recipient, &candidate.live);
-    let (used, limit) = numbers::utilization(recipient, live);
     json!({
         "id": recipient.id, "name": recipient.name, "type": recipient.kind, "external_id": recipient.external_id,
         "attributes": recipient.attributes, "tags": recipient.tags,
-        "weight": numbers::real(recipient.weight_micro) / 1e6, "state": live.state.word(),
+        "weight": weight(candidate), "state": live.state.word(),
         "current": live.current, "max_concurrent": recipient.max_concurrent,
-        "utilization": numbers::real(used) / numbers::real(limit), "daily_count": live.daily_count,
+        "utilization": utilization(candidate), "daily_count": live.daily_count,
         "idle": null, "location": recipient.location, "timezone": recipient.timezone,
     })
 }

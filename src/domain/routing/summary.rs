@@ -81,9 +81,12 @@ fn won(outcome: Outcome, winners: &[&Verdict], explanation: &Explanation) -> Str
     }
     let pick = explanation.stages.iter().rev().find(|line| line.kind == "pick");
     let phrase = pick
-        .and_then(|line| line.with.as_ref())
-        .and_then(|(_, strategy)| strategies::info(strategy))
-        .map_or("chosen", |info| info.phrase);
+        .and_then(|line| match (&line.with, line.how) {
+            (_, Some(how)) => Some(how),
+            (Some((_, strategy)), None) => strategies::info(strategy).map(|info| info.phrase),
+            (None, None) => None,
+        })
+        .unwrap_or("chosen");
     let hop = explanation.hops.last();
     let (eligible, considered) = hop.map_or((0, 0), |hop| (hop.eligible, hop.considered));
     text += &format!(": {phrase} among {eligible} of {considered} eligible");

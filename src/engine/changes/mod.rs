@@ -37,6 +37,7 @@ pub mod renew;
 pub mod report;
 pub mod retire;
 pub mod retry;
+pub mod routing;
 pub mod rules;
 pub mod settle;
 pub mod signal;

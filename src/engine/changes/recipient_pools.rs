@@ -6,6 +6,7 @@ use super::declared::{
     Done, Outcome, Refusal, Wisher, check_targets, first_row, named, next_row, now, referrers,
 };
 use super::recipients;
+use super::routing::{assignments, waiting};
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::patch::{OF_RECIPIENT_POOL, merge, same_objects, take_output_only};
 use crate::domain::routing::print::{self, OUTPUT_OF_RECIPIENT_POOL, Switched, View};
@@ -232,6 +233,7 @@ pub fn reset_capacity(tx: &mut Tx<'_>, by: &Wisher, id: RecipientPoolId) -> Resu
     let members = members(tx, by.tenant, id)?;
     for member in &members {
         routing_live::reset_capacity(tx, by.tenant, *member)?;
+        assignments::freed(tx, by.tenant, *member, "capacity was reset")?;
     }
     tx.tell("routing.pool", id, 0, Some("capacity reset"));
     Ok(Outcome::done(
@@ -267,11 +269,13 @@ pub fn delete(
         remove_rule(tx, by.tenant, *rule)?;
     }
     remove_recipient_pool(tx, by.tenant, id)?;
+    let rerouted = waiting::reroute_all(tx, by.tenant, id)?;
     tx.tell("routing.pool", id, 0, Some("deleted"));
     Ok(Outcome::Done(Done {
         id: id.to_string(),
         shown: json!({
-            "id": id.to_string(), "detached_recipients": members.len(), "removed_rules": rules.len(), "rerouted": 0,
+            "id": id.to_string(), "detached_recipients": members.len(), "removed_rules": rules.len(),
+            "rerouted": rerouted,
         }),
         warnings,
     }))

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::declared::{Outcome, Refusal, Wisher, check_targets, first_row, next_row, now};
+use super::routing::assignments;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::RecipientState;
@@ -330,12 +331,15 @@ pub fn delete(tx: &mut Tx<'_>, by: &Wisher, id: RecipientId, release: bool) -> R
     if !tx.has(&RECIPIENTS, &(by.tenant, id))? {
         return Ok(Outcome::missing(KIND, &id));
     }
-    let open = routing_live::live(tx, by.tenant, id)?.map_or(0, |live| live.current);
-    if open > 0 && !release {
-        let detail =
-            format!("{open} of its assignments are open; `?release=true` has them expire and go elsewhere");
-        return Ok(Outcome::taken("recipient.has_open_assignments", "", detail));
+    if assignments::has_open(tx, by.tenant, id)? && !release {
+        let detail = "it has open assignments; `?release=true` has them expire and go elsewhere";
+        return Ok(Outcome::taken(
+            "recipient.has_open_assignments",
+            "",
+            detail.to_owned(),
+        ));
     }
+    assignments::release(tx, by.tenant, id)?;
     routing_live::forget(tx, by.tenant, id)?;
     remove_recipient(tx, by.tenant, id)?;
     tx.tell("routing.recipient", id, 0, Some("deleted"));

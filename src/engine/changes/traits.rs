@@ -6,6 +6,7 @@ use super::declared::{Outcome, Refusal, Wisher, first_row, next_row, now};
 use crate::domain::routing::patch::{same_objects, take_output_only};
 use crate::domain::routing::print::{self, OUTPUT_OF_OTHERS, View};
 use crate::domain::routing::read::{claim_queue, declared_trait};
+use crate::store::routing_objects::put_trait;
 use crate::store::routing_rows::{ObjectIdRow, ObjectRow};
 use crate::store::tables::{CLAIM_QUEUE_NAMES, CLAIM_QUEUES, RECIPIENT_POOLS, TRAITS};
 use crate::store::{Abort, Rows, StoreError, Tx};
@@ -61,7 +62,7 @@ pub fn put(tx: &mut Tx<'_>, by: &Wisher, key: &str, mut given: Map<String, Value
             first_row(key, &read.set, now(tx))
         }
     };
-    tx.put(&TRAITS, &at, &row)?;
+    put_trait(tx, by.tenant, key, Some(&row))?;
     tx.tell("routing.trait", key, row.record_version, None);
     Ok(Outcome::done(&key, shown(&row, View::Set)))
 }
@@ -76,7 +77,7 @@ pub fn delete(tx: &mut Tx<'_>, by: &Wisher, key: &str) -> Result<Outcome, Abort>
         let detail = format!("pool `{user}` filters by the trait `{key}`");
         return Ok(Outcome::taken("trait.in_use", "", detail));
     }
-    tx.remove(&TRAITS, &at)?;
+    put_trait(tx, by.tenant, key, None)?;
     tx.tell("routing.trait", key, 0, Some("deleted"));
     Ok(Outcome::done(&key, json!({"key": key})))
 }

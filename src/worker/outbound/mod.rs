@@ -5,6 +5,7 @@
 //! workflows pass the egress guard (`guard` decides, `guarded` sends). Values of secrets are read for one delivery; no
 //! error text shows them, or the address.
 
+mod alert;
 mod client;
 pub mod guard;
 pub mod guarded;
@@ -13,6 +14,7 @@ mod shell;
 mod signature;
 pub mod target;
 
+pub use alert::{Alert, post_alert};
 pub use client::Outbound;
 pub(super) use letter::needles;
 pub use letter::{Letter, Method};

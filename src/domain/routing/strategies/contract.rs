@@ -55,6 +55,18 @@ pub struct Round<'r> {
     pub members: &'r [Candidate],
     /// What the stages remember.
     pub memory: &'r Memory,
+    /// Turns move on as if this one had won.
+    pub forced: Option<RecipientId>,
+}
+
+impl Round<'_> {
+    /// Whose turn it counts as: the winner's, unless another one is forced.
+    pub fn charged(&self, eligible: &[Eligible], winner: usize) -> usize {
+        let forced = self
+            .forced
+            .and_then(|id| eligible.iter().position(|one| one.id() == id));
+        forced.unwrap_or(winner)
+    }
 }
 
 /// What the stages of a pick remember, loaded before it is made.
@@ -134,6 +146,10 @@ pub struct Selection {
     pub fan: Option<Fan>,
     /// What else is worth knowing.
     pub notes: Vec<Note>,
+    /// Why the winner won, where the strategy has more than one way.
+    pub how: Option<&'static str>,
+    /// What it pays, or is paid, in micros of its currency.
+    pub price: Option<i64>,
 }
 
 impl Selection {
@@ -150,7 +166,54 @@ impl Selection {
             chances: Chances::Certain,
             fan: None,
             notes: Vec::new(),
+            how: None,
+            price: None,
         }
+    }
+
+    /// The same over `count` candidates of which only those at `kept` were looked at; each other one leaves with a reason.
+    #[must_use]
+    pub fn spread(mut self, kept: &[usize], count: usize, reason: impl Fn(usize) -> Reason) -> Selection {
+        if kept.len() == count {
+            return self;
+        }
+        let mut places: Vec<Option<usize>> = vec![None; count];
+        for (at, place) in kept.iter().enumerate() {
+            places[*place] = Some(at);
+        }
+        self.fates = places
+            .iter()
+            .enumerate()
+            .map(|(place, at)| match at.and_then(|at| self.fates.get(at)) {
+                Some(fate) => fate.clone(),
+                None => Fate::Not(reason(place)),
+            })
+            .collect();
+        let wide = |values: &[f64], missing: f64| -> Vec<f64> {
+            places
+                .iter()
+                .map(|at| at.and_then(|at| values.get(at).copied()).unwrap_or(missing))
+                .collect()
+        };
+        if !self.scores.is_empty() {
+            self.scores = wide(&self.scores, f64::NAN);
+        }
+        if !self.turns.is_empty() {
+            let turns = &self.turns;
+            self.turns = places
+                .iter()
+                .map(|at| at.and_then(|at| turns.get(at).copied()).unwrap_or(0))
+                .collect();
+        }
+        if let Chances::Known(chances) = &self.chances {
+            self.chances = Chances::Known(wide(chances, 0.0));
+        }
+        self.runners_up = self
+            .runners_up
+            .iter()
+            .filter_map(|at| kept.get(*at).copied())
+            .collect();
+        self
     }
 
     /// Those who won.

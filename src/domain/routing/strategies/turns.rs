@@ -14,9 +14,50 @@ pub(super) fn round_robin(used: &Use, eligible: &[Eligible], round: &Round) -> S
         Some(cursor) => eligible.partition_point(|one| one.id() <= cursor) % eligible.len(),
     };
     let mut selection = in_order(eligible.len(), start);
-    state.cursor = Some(eligible[start].id());
+    state.cursor = Some(eligible[round.charged(eligible, start)].id());
     selection.states.push((used.stage.clone(), state));
     selection
+}
+
+/// Interleaved turns: the level falls from the highest weight by the greatest common divisor at each round, and whoever
+/// weighs at least the level is picked in its turn.
+pub(super) fn interleaved(used: &Use, eligible: &[Eligible], round: &Round) -> Selection {
+    let mut state = round.memory.state(&used.stage);
+    let count = eligible.len();
+    let highest = eligible.iter().map(|one| one.weight).max().unwrap_or(1);
+    let step = eligible
+        .iter()
+        .fold(0, |divisor, one| greatest_divisor(divisor, one.weight))
+        .max(1);
+    let mut level = state.level.min(highest);
+    let mut next = match state.cursor {
+        None => 0,
+        Some(cursor) => eligible.partition_point(|one| one.id() <= cursor) % count,
+    };
+    for _ in 0..count.saturating_mul(4) {
+        if next == 0 {
+            level -= step;
+            if level <= 0 {
+                level = highest;
+            }
+        }
+        if eligible[next].weight >= level {
+            let mut selection = in_order(count, next);
+            (state.cursor, state.level) = (Some(eligible[round.charged(eligible, next)].id()), level);
+            selection.states.push((used.stage.clone(), state));
+            return selection;
+        }
+        next = (next + 1) % count;
+    }
+    smooth(used, eligible, round)
+}
+
+fn greatest_divisor(left: i64, right: i64) -> i64 {
+    if right == 0 {
+        left
+    } else {
+        greatest_divisor(right, left % right)
+    }
 }
 
 /// `start` wins; the others stand as far behind as their turn is away.
@@ -66,9 +107,10 @@ pub(super) fn smooth(used: &Use, eligible: &[Eligible], round: &Round) -> Select
     for (one, current) in eligible.iter().zip(&turns) {
         state.members.insert(one.id(), *current);
     }
+    let charged = round.charged(eligible, winner);
     state
         .members
-        .insert(eligible[winner].id(), turns[winner].saturating_sub(total));
+        .insert(eligible[charged].id(), turns[charged].saturating_sub(total));
     selection.runners_up = first;
     selection.turns = turns;
     selection.states.push((used.stage.clone(), state));

@@ -1,0 +1,222 @@
+//! `ductor route …`: who gets work, and why; and the numbers of recipients, computed anew.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::client::Body;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::fields;
+use super::session::Session;
+use super::show::{Fit, Show, dash};
+use super::table::{Kind, Table};
+use super::workflow_dry::read_input;
+
+/// What can be done with decisions.
+#[derive(Debug, Subcommand)]
+pub(super) enum RouteCommand {
+    /// Decide who gets work, and give it to them.
+    #[command(after_help = "\
+The file is the work, {\"kind\": \"ticket\", ...}, or the whole body of
+POST /api/route. Exits 1 when nobody got it.
+
+Examples:
+  ductor route decide --input ticket.json
+  ductor route decide --input ticket.json --to-pool 019ad0e0-...")]
+    Decide(RouteArguments),
+    /// Decide the same way and write nothing.
+    Test(RouteArguments),
+    /// A decision, with the reason of each recipient.
+    Show(ShowArguments),
+}
+
+/// What is done with live routing as a whole.
+#[derive(Debug, Subcommand)]
+pub(super) enum RoutingCommand {
+    /// Compute the numbers of all recipients anew, and put right what differs.
+    #[command(after_help = "Exits 1 when something differed.")]
+    Reconcile,
+}
+
+/// Arguments of `route decide` and `route test`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct RouteArguments {
+    /// A file with the work: JSON or YAML.
+    #[arg(long, value_name = "FILE")]
+    input: PathBuf,
+    /// Skip the rules and route within this pool.
+    #[arg(long = "to-pool", value_name = "ID")]
+    to_pool: Option<String>,
+}
+
+/// Arguments of `route show`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct ShowArguments {
+    /// The decision's id.
+    #[arg(value_name = "DECISION")]
+    id: String,
+    /// `winners`, `first` or `all`.
+    #[arg(long, value_name = "HOW", default_value = "first")]
+    explain: String,
+}
+
+/// Does it.
+pub(super) async fn perform(session: &Session, command: &RouteCommand) -> Result<Exit, Failure> {
+    match command {
+        RouteCommand::Decide(arguments) => decide(session, arguments, false).await,
+        RouteCommand::Test(arguments) => decide(session, arguments, true).await,
+        RouteCommand::Show(arguments) => {
+            let query = [("explain", arguments.explain.clone())];
+            let path = ["api", "decisions", &arguments.id];
+            let body = session.client.get(&path, &query).await?;
+            say(&session.show, &body)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Does it.
+pub(super) async fn routing(session: &Session, command: &RoutingCommand) -> Result<Exit, Failure> {
+    match command {
+        RoutingCommand::Reconcile => reconcile(session).await,
+    }
+}
+
+async fn decide(session: &Session, arguments: &RouteArguments, dry_run: bool) -> Result<Exit, Failure> {
+    let input = read_input(&arguments.input)?;
+    let mut body = if input.get("work").is_some() {
+        input
+    } else {
+        json!({"work": input})
+    };
+    if let Some(id) = &arguments.to_pool {
+        body["pool_id"] = Value::from(id.as_str());
+    }
+    if dry_run {
+        body["dry_run"] = Value::from(true);
+    }
+    let answer = session.client.post(&["api", "route"], Some(&body), None).await?;
+    say(&session.show, &answer)?;
+    let winners = fields::list(fields::data(&answer.value), &["winners"]);
+    let outcome = fields::text(fields::data(&answer.value), &["outcome"]).unwrap_or_default();
+    let is_offered = ["offered", "queued_for_claim"].contains(&outcome.as_str());
+    Ok(if winners.is_empty() && !is_offered {
+        Exit::Negative
+    } else {
+        Exit::Done
+    })
+}
+
+fn say(show: &Show, body: &Body) -> Result<(), Failure> {
+    if show.json {
+        return show.document(&body.text);
+    }
+    let decision = fields::data(&body.value);
+    let text = |names: &[&str]| fields::text(decision, names).unwrap_or_else(dash);
+    show.paragraph(&text(&["summary"]))?;
+    let id = match fields::truth(decision, &["committed"]) {
+        true => text(&["id"]),
+        false => "none: nothing was written".to_owned(),
+    };
+    show.pairs(&[
+        ("decision", id),
+        ("outcome", text(&["outcome"])),
+        ("pool", pool_of(decision)),
+    ])?;
+    let candidates = fields::list(decision, &["explanation", "candidates"]);
+    if !candidates.is_empty() {
+        show.fitting(|fit| table(candidates, fit))?;
+    }
+    Ok(())
+}
+
+fn pool_of(decision: &Value) -> String {
+    fields::member(decision, &["pool"])
+        .and_then(|pool| fields::text(pool, &["name"]))
+        .unwrap_or_else(dash)
+}
+
+fn table(candidates: &[Value], _fit: Fit) -> Table {
+    let mut table = Table::new(&[
+        ("RECIPIENT", Kind::Name),
+        ("VERDICT", Kind::Whole),
+        ("REASON", Kind::Sentence),
+    ]);
+    for candidate in candidates {
+        table.row(&[
+            fields::text(candidate, &["recipient"]).unwrap_or_default(),
+            fields::text(candidate, &["verdict"]).unwrap_or_default(),
+            reason(candidate).unwrap_or_else(dash),
+        ]);
+    }
+    table
+}
+
+/// The code, and what it says of numbers and values.
+fn reason(candidate: &Value) -> Option<String> {
+    let reason = candidate.get("reason")?.as_object()?;
+    let code = reason.get("code")?.as_str()?;
+    let parameters: Vec<String> = reason
+        .iter()
+        .filter(|(name, value)| *name != "code" && !value.is_null())
+        .map(|(name, value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            other => format!("{name} {other}"),
+        })
+        .collect();
+    Some(if parameters.is_empty() {
+        code.to_owned()
+    } else {
+        format!("{code} ({})", parameters.join(", "))
+    })
+}
+
+async fn reconcile(session: &Session) -> Result<Exit, Failure> {
+    let show = &session.show;
+    let answer = session
+        .client
+        .post(&["api", "routing:reconcile"], None, None)
+        .await?;
+    let data = fields::data(&answer.value);
+    let differing = fields::list(data, &["differences"]);
+    if show.json {
+        show.document(&answer.text)?;
+    } else {
+        let recipients = fields::number(data, &["recipients"]).unwrap_or(0);
+        for one in differing {
+            let id = fields::text(one, &["recipient_id"]).unwrap_or_default();
+            let (said, real) = (one["stored"].to_string(), one["real"].to_string());
+            show.data(&format!("{id}: said {said}, its assignments are {real}\n"))?;
+        }
+        show.data(&match differing.len() {
+            0 => format!("{recipients} recipients: all numbers agree with their assignments\n"),
+            count => format!("{recipients} recipients: the numbers of {count} were put right\n"),
+        })?;
+    }
+    Ok(if differing.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Negative
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_line() {
+        let candidate = json!({"reason": {"code": "capacity.concurrent", "current": 5, "max": 5}});
+        assert_eq!(
+            reason(&candidate).unwrap(),
+            "capacity.concurrent (current 5, max 5)"
+        );
+        assert_eq!(
+            reason(&json!({"reason": {"code": "excluded"}})).unwrap(),
+            "excluded"
+        );
+        assert_eq!(reason(&json!({"verdict": "won"})), None);
+    }
+}

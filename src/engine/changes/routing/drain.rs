@@ -1,0 +1,249 @@
+//! The queues of recipient pools, gone through because something has changed: oldest first within priority, aged work earlier,
+//! and what still matches nobody is passed by. Passes are made outside of the writer, some at a time; each result is written by
+//! itself if the item is still there.
+
+use super::route::{self, Judged, Wish};
+use super::shelf::Shelf;
+use super::world::{StoreWorld, Tenancy};
+use super::write::{self, Written};
+use crate::domain::routing::pass::{Ends, Passed};
+use crate::domain::routing::waiting::{self, Place, WaitKind, Waiting};
+use crate::store::live_rows::DrainRow;
+use crate::store::tables::DRAINS;
+use crate::store::{Abort, Rows, StoreError, Tx, waiting_work};
+use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
+use crate::words::limits;
+use crate::words::time::Micros;
+
+/// One queue that is to be gone through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walk {
+    /// Whose.
+    pub tenant: TenantId,
+    /// Which.
+    pub recipient_pool: RecipientPoolId,
+    /// How far it is.
+    pub row: DrainRow,
+}
+
+/// The queues that are to be gone through, of all tenants.
+pub fn walks(rows: &mut impl Rows, limit: usize) -> Result<Vec<Walk>, StoreError> {
+    let found = rows.scan(&DRAINS, &(), None, limit)?;
+    Ok(found
+        .into_iter()
+        .map(|((tenant, recipient_pool), row)| Walk {
+            tenant,
+            recipient_pool,
+            row,
+        })
+        .collect())
+}
+
+/// What a part of a walk has found out.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    items: Vec<(Wish, Judged)>,
+    /// The newest place that was passed, by lane.
+    passed: Vec<Place>,
+    /// Nothing is left behind that could be placed.
+    is_done: bool,
+}
+
+/// What a part of a walk has written.
+#[derive(Debug, Clone, Default)]
+pub struct Drained {
+    /// Decisions over work that no longer waits here.
+    pub decided: Vec<Written>,
+    /// Items that still wait.
+    pub passed_by: usize,
+}
+
+/// Tries the next items of a queue over one snapshot.
+pub fn look<R: Rows>(
+    rows: &mut R,
+    shelf: &Shelf,
+    tenancy: &Tenancy,
+    walk: &Walk,
+    now: Micros,
+) -> Result<Tried, StoreError> {
+    let world = StoreWorld::new(rows, shelf, tenancy)?;
+    let prepared = world.prepared(walk.recipient_pool)?;
+    let age_step_us = prepared.map_or(0, |found| found.recipient_pool.config.age_step_us);
+    let mut lanes = Lanes::new(&walk.row.passed);
+    let mut tried = Tried::default();
+    while tried.items.len() < limits::ROUTING_ITEMS_PER_CHANGE_MAX {
+        let next = world.read(|rows| lanes.next(rows, walk, now, age_step_us))?;
+        let Some(place) = next else {
+            tried.is_done = true;
+            break;
+        };
+        let item = world.read(|rows| waiting_work::item(rows, walk.tenant, place.2))?;
+        let Some(item) = item else { continue };
+        let work = world.read(|rows| route::work_of(rows, walk.tenant, &item))?;
+        let Some(work) = work else { continue };
+        let units = work.units;
+        let wish = Wish::again(&item, work, DecisionId::fresh());
+        let judged = route::judge(&world, &wish, now)?;
+        let mut is_hopeless = false;
+        if let Ok(passed) = &judged.outcome {
+            if still_waits(&item, passed) {
+                is_hopeless = waiting::is_hopeless(&write::histogram(passed));
+            } else {
+                world.lay_over(passed, units);
+            }
+        }
+        tried.items.push((wish, judged));
+        if is_hopeless && item.kind != WaitKind::Again {
+            // Nobody has room, or is there: what stands behind needs no pass to know it. What came back has one all the same.
+            tried.is_done = !lanes.has_fresh(&world, walk)?;
+            if tried.is_done {
+                break;
+            }
+        }
+    }
+    tried.passed = lanes.passed;
+    Ok(tried)
+}
+
+fn still_waits(item: &Waiting, passed: &Passed) -> bool {
+    item.kind != WaitKind::Again && route::still_waits(item, passed)
+}
+
+/// The lanes of a queue, one for each priority.
+struct Lanes {
+    heads: Vec<Vec<Place>>,
+    behind: Vec<Option<Place>>,
+    is_over: Vec<bool>,
+    passed: Vec<Place>,
+}
+
+/// Places of a lane that are read at once.
+const LANE_PAGE: usize = 64;
+
+impl Lanes {
+    fn new(passed: &[Place]) -> Lanes {
+        let lanes = usize::from(waiting_work::LANES);
+        let mut behind = vec![None; lanes];
+        for place in passed {
+            if let Some(lane) = behind.get_mut(usize::from(place.0)) {
+                *lane = Some(*place);
+            }
+        }
+        Lanes {
+            heads: vec![Vec::new(); lanes],
+            behind,
+            is_over: vec![false; lanes],
+            passed: passed.to_vec(),
+        }
+    }
+
+    fn next(
+        &mut self,
+        rows: &mut impl Rows,
+        walk: &Walk,
+        now: Micros,
+        age_step_us: u64,
+    ) -> Result<Option<Place>, StoreError> {
+        for priority in 0..waiting_work::LANES {
+            let lane = usize::from(priority);
+            if self.heads[lane].is_empty() && !self.is_over[lane] {
+                let behind = (priority, self.behind[lane]);
+                let mut page = waiting_work::lane(rows, walk.tenant, walk.recipient_pool, behind, LANE_PAGE)?;
+                self.is_over[lane] = page.len() < LANE_PAGE;
+                self.behind[lane] = page.last().copied().or(self.behind[lane]);
+                page.reverse();
+                self.heads[lane] = page;
+            }
+        }
+        let heads: Vec<Option<Place>> = self.heads.iter().map(|lane| lane.last().copied()).collect();
+        let Some(lane) = waiting::next_lane(&heads, now, age_step_us) else {
+            return Ok(None);
+        };
+        let place = self.heads[lane].pop();
+        if let Some(place) = place {
+            self.passed.retain(|other| other.0 != place.0);
+            self.passed.push(place);
+        }
+        Ok(place)
+    }
+
+    /// Whether work that came back stands behind: it is tried whoever is there.
+    fn has_fresh<R: Rows>(&self, world: &StoreWorld<'_, R>, walk: &Walk) -> Result<bool, StoreError> {
+        let places: Vec<Place> = self.heads.iter().flatten().copied().collect();
+        for (_, _, id) in places {
+            let item = world.read(|rows| waiting_work::item(rows, walk.tenant, id))?;
+            if item.is_some_and(|item| item.kind == WaitKind::Again) {
+                return Ok(true);
+            }
+        }
+        Ok(self.is_over.contains(&false) && self.heads.iter().any(|lane| lane.len() + 1 >= LANE_PAGE))
+    }
+}
+
+/// Writes what a part of a walk has found out.
+pub fn commit(
+    tx: &mut Tx<'_>,
+    shelf: &Shelf,
+    tenancy: &Tenancy,
+    walk: &Walk,
+    tried: &Tried,
+) -> Result<Drained, Abort> {
+    let mut drained = Drained::default();
+    for (wish, judged) in &tried.items {
+        let Some(known) = &wish.item else { continue };
+        // It was taken, cancelled, or tried by another daemon meanwhile.
+        let item = waiting_work::item(tx, walk.tenant, known.id)?;
+        if item.is_none_or(|item| item.record_version != known.record_version) {
+            continue;
+        }
+        match &judged.outcome {
+            Ok(passed) if still_waits(known, passed) => {
+                note(tx, walk.tenant, wish, known, passed)?;
+                drained.passed_by += 1;
+            }
+            Ok(_) | Err(_) => match route::commit_item(tx, shelf, tenancy, wish, judged)? {
+                Some(written) => drained.decided.push(written),
+                None => drained.passed_by += 1,
+            },
+        }
+    }
+    let key = (walk.tenant, walk.recipient_pool);
+    let now_there = tx.get(&DRAINS, &key)?;
+    // An event during the walk begins another one; its row is there already.
+    if now_there.is_some_and(|row| row.generation == walk.row.generation) {
+        if tried.is_done {
+            tx.remove(&DRAINS, &key)?;
+        } else {
+            let row = DrainRow {
+                passed: tried.passed.clone(),
+                ..walk.row.clone()
+            };
+            tx.put(&DRAINS, &key, &row)?;
+        }
+    }
+    Ok(drained)
+}
+
+/// An item that still waits shows why, and is woken when time may help it.
+fn note(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    wish: &Wish,
+    item: &Waiting,
+    passed: &Passed,
+) -> Result<(), StoreError> {
+    let Ends::Waits(waits) = &passed.ends else {
+        return Ok(());
+    };
+    let seen = write::waiting(wish, passed, waits);
+    if seen.histogram == item.histogram && seen.wake_at == item.wake_at {
+        return Ok(());
+    }
+    let after = Waiting {
+        histogram: seen.histogram,
+        wake_at: seen.wake_at,
+        record_version: item.record_version + 1,
+        ..item.clone()
+    };
+    waiting_work::replace(tx, tenant, item, &after)
+}

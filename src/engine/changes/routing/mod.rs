@@ -1,0 +1,20 @@
+//! Live routing: what is read for a decision, how it is written, and what becomes of work afterwards.
+//!
+//! * `world`, `shelf`: what a pass reads. `route`: decided outside of the writer, compared inside; `write`: all that follows.
+//! * `assignments`, `waiting`, `claims`: what people do with work. `drain`: what waits is tried again, by events.
+//! * `timers`: what time does; `closing`: how work ends that nobody took; `alerts`: who is told of a breach.
+//! * `retire`: decisions that are old enough go. `reconcile`: numbers of recipients, computed anew.
+
+pub mod alerts;
+pub mod assignments;
+pub mod claims;
+pub mod closing;
+pub mod drain;
+pub mod reconcile;
+pub mod retire;
+pub mod route;
+pub mod shelf;
+pub mod timers;
+pub mod waiting;
+pub mod world;
+pub mod write;

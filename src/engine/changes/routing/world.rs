@@ -1,0 +1,278 @@
+//! What a pass reads, out of a snapshot or inside the writer's transaction. Outside, what earlier passes over the same snapshot
+//! have decided lies over it, so that several of them can be written together.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::shelf::{OfTenant, Shelf};
+use crate::domain::routing::candidate::{Candidate, Learned};
+use crate::domain::routing::live::Live;
+use crate::domain::routing::objects::{PipelineMode, Recipient, RecipientState, Trait};
+use crate::domain::routing::pass::{Ends, Flow, Passed, World};
+use crate::domain::routing::ready::{Prepared, ReadyRule};
+use crate::domain::routing::state::{Holder, StageState};
+use crate::domain::routing::work::Work;
+use crate::store::routing_live::{self, Lookup};
+use crate::store::tables::{LEARNED, STRATEGY_STATES, TENANTS};
+use crate::store::{Rows, StoreError, memory, routing_objects};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId};
+use crate::words::limits;
+use crate::words::time::Micros;
+
+/// The name of the first tenant, which needs no row.
+const DEFAULT_NAME: &str = "default";
+
+/// Whose world it is.
+#[derive(Debug, Clone)]
+pub struct Tenancy {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// Its name.
+    pub name: String,
+    /// Where work goes that no rule takes.
+    pub default_recipient_pool: Option<RecipientPoolId>,
+    /// How checks run where a recipient pool says nothing.
+    pub pipeline_mode: PipelineMode,
+}
+
+impl Tenancy {
+    /// That of a tenant.
+    pub fn of(rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+        let name = match rows.get(&TENANTS, &(tenant,))? {
+            Some(row) => row.name,
+            None => DEFAULT_NAME.to_owned(),
+        };
+        Ok(Tenancy {
+            tenant,
+            name,
+            default_recipient_pool: None,
+            pipeline_mode: PipelineMode::Linear,
+        })
+    }
+}
+
+/// What passes over one snapshot have decided, and nobody has written yet.
+#[derive(Debug, Default)]
+struct Overlay {
+    live: BTreeMap<RecipientId, Live>,
+    states: BTreeMap<(RecipientPoolId, String), StageState>,
+    holders: BTreeMap<(RecipientPoolId, String, String), Holder>,
+    seen: BTreeMap<(RecipientPoolId, String), (DecisionId, Micros)>,
+    assigned: BTreeMap<RecipientPoolId, u64>,
+}
+
+/// A snapshot, or the writer's transaction, as a pass sees it.
+pub struct StoreWorld<'w, R> {
+    rows: RefCell<&'w mut R>,
+    tenancy: &'w Tenancy,
+    of_tenant: Arc<OfTenant>,
+    overlay: RefCell<Overlay>,
+    tried: RefCell<Vec<(RecipientId, DecisionId)>>,
+    began: tokio::time::Instant,
+}
+
+impl<'w, R: Rows> StoreWorld<'w, R> {
+    /// The world of a tenant.
+    pub fn new(
+        rows: &'w mut R,
+        shelf: &Shelf,
+        tenancy: &'w Tenancy,
+    ) -> Result<StoreWorld<'w, R>, StoreError> {
+        let of_tenant = shelf.of(rows, tenancy.tenant)?;
+        Ok(StoreWorld {
+            rows: RefCell::new(rows),
+            tenancy,
+            of_tenant,
+            overlay: RefCell::default(),
+            tried: RefCell::default(),
+            began: tokio::time::Instant::now(),
+        })
+    }
+
+    /// The number of the newest change to declared objects that it knows.
+    pub fn revision(&self) -> u64 {
+        self.of_tenant.revision()
+    }
+
+    /// Whose it is.
+    pub fn tenant_id(&self) -> TenantId {
+        self.tenancy.tenant
+    }
+
+    /// A recipient pool with its rules and its pipeline.
+    pub fn prepared(&self, id: RecipientPoolId) -> Result<Option<Arc<Prepared>>, StoreError> {
+        self.recipient_pool(id)
+    }
+
+    /// Who had the work of the next pass before.
+    pub fn set_tried(&self, tried: Vec<(RecipientId, DecisionId)>) {
+        *self.tried.borrow_mut() = tried;
+    }
+
+    /// Reads what no pass asks for.
+    pub fn read<T>(&self, read: impl FnOnce(&mut R) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        read(&mut self.rows.borrow_mut())
+    }
+
+    /// The next pass sees what this one has decided.
+    pub fn lay_over(&self, passed: &Passed, units: u32) {
+        let mut overlay = self.overlay.borrow_mut();
+        let at = passed.decision.at;
+        for (id, stage, state) in &passed.states {
+            overlay.states.insert((*id, stage.clone()), state.clone());
+        }
+        for (id, stage, key, holder) in &passed.bound {
+            overlay
+                .holders
+                .insert((*id, stage.clone(), key.clone()), holder.clone());
+        }
+        if let Some((id, key, _)) = &passed.remember {
+            overlay.seen.insert((*id, key.clone()), (passed.decision.id, at));
+        }
+        let Ends::Assigned(recipient_pool) = &passed.ends else {
+            return;
+        };
+        for winner in &passed.decision.winners {
+            let of_pool = passed.read.candidates.get(recipient_pool);
+            let mut members = of_pool.into_iter().flatten();
+            if let Some(found) = members.find(|one| one.recipient.id == winner.recipient) {
+                overlay
+                    .live
+                    .insert(winner.recipient, found.live.charged(at, units));
+                *overlay.assigned.entry(*recipient_pool).or_default() += 1;
+            }
+        }
+    }
+
+    fn candidate(&self, id: RecipientPoolId, recipient: &Arc<Recipient>) -> Result<Candidate, StoreError> {
+        let tenant = self.tenancy.tenant;
+        let over = self.overlay.borrow().live.get(&recipient.id).cloned();
+        let live = match over {
+            Some(live) => live,
+            None => live_of(&mut **self.rows.borrow_mut(), tenant, recipient)?,
+        };
+        let learned: Option<Learned> = self.read(|rows| rows.get(&LEARNED, &(tenant, id, recipient.id)))?;
+        Ok(Candidate {
+            recipient: Arc::clone(recipient),
+            live,
+            learned: learned.unwrap_or_default(),
+            bid: None,
+        })
+    }
+}
+
+impl<R: Rows> World for StoreWorld<'_, R> {
+    type Error = StoreError;
+
+    fn tenant(&self) -> String {
+        self.tenancy.name.clone()
+    }
+
+    fn default_recipient_pool(&self) -> Result<Option<RecipientPoolId>, StoreError> {
+        Ok(self.tenancy.default_recipient_pool)
+    }
+
+    fn pipeline_mode(&self) -> Result<PipelineMode, StoreError> {
+        Ok(self.tenancy.pipeline_mode)
+    }
+
+    fn tenant_rules(&self) -> Result<Arc<Vec<ReadyRule>>, StoreError> {
+        self.read(|rows| self.of_tenant.rules(rows, self.tenancy.tenant))
+    }
+
+    fn recipient_pool(&self, id: RecipientPoolId) -> Result<Option<Arc<Prepared>>, StoreError> {
+        self.read(|rows| self.of_tenant.recipient_pool(rows, self.tenancy.tenant, id))
+    }
+
+    fn recipient_pool_named(&self, name: &str) -> Result<Option<RecipientPoolId>, StoreError> {
+        self.read(|rows| routing_objects::recipient_pool_named(rows, self.tenancy.tenant, name))
+    }
+
+    fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, StoreError> {
+        let members = self.read(|rows| self.of_tenant.members(rows, self.tenancy.tenant, id))?;
+        members.iter().map(|member| self.candidate(id, member)).collect()
+    }
+
+    fn traits(&self) -> Result<Arc<Vec<Trait>>, StoreError> {
+        self.read(|rows| self.of_tenant.traits(rows, self.tenancy.tenant))
+    }
+
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, StoreError> {
+        let key = (id, stage.to_owned());
+        if let Some(state) = self.overlay.borrow().states.get(&key) {
+            return Ok(Some(state.clone()));
+        }
+        self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))
+    }
+
+    fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, StoreError> {
+        let over = (id, stage.to_owned(), key.to_owned());
+        if let Some(holder) = self.overlay.borrow().holders.get(&over) {
+            return Ok(Some(holder.clone()));
+        }
+        self.read(|rows| memory::holder(rows, self.tenancy.tenant, id, (stage, key)))
+    }
+
+    fn seen(&self, id: RecipientPoolId, dedup_key: &str) -> Result<Option<(DecisionId, Micros)>, StoreError> {
+        if let Some(seen) = self.overlay.borrow().seen.get(&(id, dedup_key.to_owned())) {
+            return Ok(Some(*seen));
+        }
+        let row = self.read(|rows| memory::seen(rows, self.tenancy.tenant, id, dedup_key))?;
+        Ok(row.map(|row| (row.decision, row.seen_at)))
+    }
+
+    fn flow(&self, id: RecipientPoolId, since: Micros) -> Result<Flow, StoreError> {
+        let tenant = self.tenancy.tenant;
+        let mut flow = self.read(|rows| flow_of(rows, tenant, id, since))?;
+        let over = self.overlay.borrow().assigned.get(&id).copied().unwrap_or(0);
+        flow.open += over;
+        flow.recent += over;
+        Ok(flow)
+    }
+
+    fn tried_before(&self, _work: &Work) -> Result<Vec<(RecipientId, DecisionId)>, StoreError> {
+        Ok(self.tried.borrow().clone())
+    }
+
+    fn stopwatch(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a recipient does now; of one that never had anything, when it was created counts.
+pub fn live_of(rows: &mut impl Rows, tenant: TenantId, recipient: &Recipient) -> Result<Live, StoreError> {
+    let live = routing_live::live(rows, tenant, recipient.id)?;
+    Ok(live.unwrap_or_else(|| Live::new(RecipientState::Available, recipient.created_at)))
+}
+
+/// What flowed through a recipient pool: counted over its newest assignments, as many as are counted at most.
+fn flow_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: RecipientPoolId,
+    since: Micros,
+) -> Result<Flow, StoreError> {
+    let mut flow = Flow {
+        open: routing_live::counts(rows, tenant, id)?.open,
+        ..Flow::default()
+    };
+    let lookup = (Lookup::RecipientPool, id.0);
+    let mut behind = None;
+    while flow.recent < limits::FLOW_COUNTED_MAX as u64 {
+        let page = routing_live::page_back(rows, tenant, lookup, behind, limits::PAGE_DEFAULT)?;
+        let Some(last) = page.last().copied() else { break };
+        behind = Some(last);
+        for assignment in page {
+            let Some(assignment) = routing_live::assignment(rows, tenant, assignment)? else {
+                continue;
+            };
+            if assignment.created_at <= since {
+                return Ok(flow);
+            }
+            flow.recent += 1;
+            flow.oldest = Some(assignment.created_at);
+        }
+    }
+    Ok(flow)
+}

@@ -1,0 +1,171 @@
+//! The only writer of decisions: each brings its index rows along, shares its snapshot, and takes all of it with it when it
+//! goes.
+
+use super::error::StoreError;
+use super::keys::DigestKey;
+use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
+use super::offers;
+use super::routing_live::{self, Lookup};
+use super::rows::Present;
+use super::table::Rows;
+use super::tables::{DECISION_INDEX, DECISIONS, OFFERS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
+use super::tx::Tx;
+use crate::words::ids::{DecisionId, TenantId, WorkId, digest_of_parts};
+use crate::words::payload::JsonText;
+
+/// What decisions are filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// The recipient pool that it ended in.
+    RecipientPool,
+    /// A winner.
+    Recipient,
+    /// The work.
+    Work,
+    /// The word of its outcome.
+    Outcome,
+    /// The code of one of its reasons.
+    Reason,
+}
+
+/// How a word stands in the index.
+pub fn of_word(word: &str) -> DigestKey {
+    DigestKey(digest_of_parts(&["decision", word]))
+}
+
+/// Where a decision stands in the index.
+pub fn index_of(row: &DecisionRow) -> Vec<(u8, DigestKey)> {
+    let mut places = vec![
+        (Filter::Work as u8, DigestKey(row.work.0)),
+        (Filter::Outcome as u8, of_word(&row.outcome)),
+    ];
+    let of_pool = row.recipient_pool.map(|id| DigestKey(id.0));
+    places.extend(of_pool.map(|key| (Filter::RecipientPool as u8, key)));
+    places.extend(
+        row.winners
+            .iter()
+            .map(|id| (Filter::Recipient as u8, DigestKey(id.0))),
+    );
+    places.extend(
+        row.reasons
+            .iter()
+            .map(|code| (Filter::Reason as u8, of_word(code))),
+    );
+    places
+}
+
+/// One decision.
+pub fn decision(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: DecisionId,
+) -> Result<Option<DecisionRow>, StoreError> {
+    rows.get(&DECISIONS, &(tenant, id))
+}
+
+/// Keeps a decision with what it was made from.
+pub fn keep(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    id: DecisionId,
+    row: &DecisionRow,
+    snapshot: Option<&JsonText>,
+) -> Result<(), StoreError> {
+    tx.put(&DECISIONS, &(tenant, id), row)?;
+    for (filter, key) in index_of(row) {
+        tx.put(&DECISION_INDEX, &(tenant, filter, key, id), &Present {})?;
+    }
+    if let (Some(digest), Some(text)) = (&row.snapshot, snapshot) {
+        let key = (tenant, digest.clone());
+        let uses = tx
+            .get(&SNAPSHOTS, &key)?
+            .map_or(0, |known: SnapshotRow| known.uses);
+        let known = SnapshotRow {
+            uses: uses + 1,
+            text: text.clone(),
+        };
+        tx.put(&SNAPSHOTS, &key, &known)?;
+    }
+    Ok(())
+}
+
+/// Keeps the work itself, as it was read last.
+pub fn keep_work(tx: &mut Tx<'_>, tenant: TenantId, id: WorkId, work: &JsonText) -> Result<(), StoreError> {
+    tx.put(&ROUTED_WORK, &(tenant, id), &WorkRow { work: work.clone() })
+}
+
+/// The work itself.
+pub fn work(rows: &mut impl Rows, tenant: TenantId, id: WorkId) -> Result<Option<JsonText>, StoreError> {
+    let row = rows.get(&ROUTED_WORK, &(tenant, id))?;
+    Ok(row.map(|row: WorkRow| row.work))
+}
+
+/// What a decision was made from.
+pub fn snapshot(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    digest: &str,
+) -> Result<Option<JsonText>, StoreError> {
+    let row = rows.get(&SNAPSHOTS, &(tenant, digest.to_owned()))?;
+    Ok(row.map(|row: SnapshotRow| row.text))
+}
+
+/// Removes a decision with its assignments, its offer, its snapshot and its work, where nothing else needs them. False if
+/// something of it is still under way: then it stays.
+pub fn forget(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    id: DecisionId,
+    row: &DecisionRow,
+) -> Result<bool, StoreError> {
+    let of_decision = routing_live::by(tx, tenant, (Lookup::Decision, id.0), usize::MAX)?;
+    let mut assignments = Vec::new();
+    for assignment in of_decision {
+        let Some(assignment) = routing_live::assignment(tx, tenant, assignment)? else {
+            continue;
+        };
+        if assignment.state.is_live() {
+            return Ok(false);
+        }
+        assignments.push(assignment);
+    }
+    let mut gone = None;
+    if let Some(item) = row.item {
+        if tx.has(&ROUTING_WAITING, &(tenant, item))? {
+            return Ok(false);
+        }
+        gone = offers::offer(tx, tenant, item)?;
+        if gone.as_ref().is_some_and(offers::is_open) {
+            return Ok(false);
+        }
+    }
+    for assignment in &assignments {
+        routing_live::forget_assignment(tx, tenant, assignment)?;
+    }
+    if let Some(offer) = gone.filter(|offer| offer.decision == id) {
+        if tx.has(&OFFERS, &(tenant, offer.id))? {
+            offers::forget(tx, tenant, &offer)?;
+        }
+    }
+    for (filter, key) in index_of(row) {
+        tx.remove(&DECISION_INDEX, &(tenant, filter, key, id))?;
+    }
+    tx.remove(&DECISIONS, &(tenant, id))?;
+    if let Some(digest) = &row.snapshot {
+        let key = (tenant, digest.clone());
+        match tx.get(&SNAPSHOTS, &key)? {
+            Some(SnapshotRow { uses, text }) if uses > 1 => {
+                tx.put(&SNAPSHOTS, &key, &SnapshotRow { uses: uses - 1, text })?;
+            }
+            Some(_) => {
+                tx.remove(&SNAPSHOTS, &key)?;
+            }
+            None => {}
+        }
+    }
+    let prefix = (tenant, Filter::Work as u8, DigestKey(row.work.0));
+    if tx.scan(&DECISION_INDEX, &prefix, None, 1)?.is_empty() {
+        tx.remove(&ROUTED_WORK, &(tenant, row.work))?;
+    }
+    Ok(true)
+}

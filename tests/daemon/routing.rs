@@ -1,0 +1,173 @@
+//! Live routing on the real binary: decisions, restarts in the middle, and what the command line says of them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::interpreter::Dice;
+use super::support::{Builder, Daemon, Place, wait_until};
+
+fn made(daemon: &Daemon, path: &str, body: &Value) -> String {
+    let answer = daemon.post(path, body).expect_status(201).json();
+    answer["data"]["id"].as_str().unwrap().to_owned()
+}
+
+fn pool(daemon: &Daemon, name: &str, config: &Value) -> String {
+    made(daemon, "/api/pools", &json!({"name": name, "config": config}))
+}
+
+fn member(daemon: &Daemon, pool: &str, name: &str, more: &Value) -> String {
+    let mut body = more.clone();
+    body["name"] = json!(name);
+    made(daemon, &format!("/api/pools/{pool}/recipients"), &body)
+}
+
+fn route(daemon: &Daemon, pool: &str) -> Value {
+    let body = json!({"work": {"kind": "ticket"}, "pool_id": pool});
+    daemon.post("/api/route", &body).expect_status(200).json()["data"].clone()
+}
+
+/// 14 and 13 on the real binary: `kill -9` at random moments while clients route, complete and reject; whatever was acknowledged
+/// is there, and all counts equal their rows.
+#[test]
+fn counts_equal_rows_after_kills_in_the_middle() {
+    let mut dice = Dice::seeded();
+    let place = Place::new("jobs: []\n");
+    let mut daemon = Builder::at(&place).start();
+    let of = pool(&daemon, "p", &json!({"default_timeout": "1s"}));
+    for name in ["a", "b", "c"] {
+        member(&daemon, &of, name, &json!({"capacity": {"max_concurrent": 6}}));
+    }
+    let mut acknowledged: Vec<String> = Vec::new();
+    for _ in 0..8 {
+        let (client, stop) = (daemon.client(), AtomicBool::new(false));
+        let ms = 20 + dice.below(200) as u64;
+        let heard = std::thread::scope(|scope| {
+            let working = scope.spawn(|| {
+                let mut heard = Vec::new();
+                let body = json!({"work": {"kind": "t"}, "pool_id": of, "explain": "winners"}).to_string();
+                let json = [("content-type", "application/json")];
+                while !stop.load(Ordering::SeqCst) {
+                    let Ok(answer) = client.request("POST", "/api/route", &json, body.as_bytes()) else {
+                        continue;
+                    };
+                    if answer.status != 200 {
+                        continue;
+                    }
+                    let decision = answer.json()["data"].clone();
+                    heard.push(decision["id"].as_str().unwrap().to_owned());
+                    let Some(id) = decision["winners"][0]["assignment_id"].as_str() else {
+                        continue;
+                    };
+                    let verb = if heard.len() % 3 == 0 {
+                        "reject"
+                    } else {
+                        "complete"
+                    };
+                    let path = format!("/api/assignments/{id}:{verb}");
+                    drop(client.request("POST", &path, &json, b"{}"));
+                }
+                heard
+            });
+            wait_until(Duration::from_millis(ms), || None::<()>);
+            daemon.kill9();
+            stop.store(true, Ordering::SeqCst);
+            working.join().unwrap()
+        });
+        acknowledged.extend(heard);
+        daemon = daemon.restart();
+        let check = daemon.get("/api/store/check").expect_status(200).json();
+        assert_eq!(check["data"]["findings"], json!([]), "{check}");
+    }
+    assert!(!acknowledged.is_empty());
+    for id in &acknowledged {
+        daemon.get(&format!("/api/decisions/{id}")).expect_status(200);
+    }
+    let counted = daemon.cli(&["routing", "reconcile"]);
+    assert_eq!(counted.status, 0, "{counted:?}");
+}
+
+/// 32 over a restart: the catchall is due while the daemon is down, and happens at the next start.
+#[test]
+fn a_catchall_is_due_across_a_restart() {
+    let mut daemon = Daemon::start("jobs: []\n");
+    let last = pool(&daemon, "last", &json!({}));
+    member(&daemon, &last, "rescuer", &json!({}));
+    let config = json!({"fallback": "catchall", "catchall_pool_id": last, "catchall_delay": "300ms"});
+    let of = pool(&daemon, "p", &config);
+    let deferred = route(&daemon, &of);
+    assert_eq!(deferred["outcome"], "deferred_catchall", "{deferred}");
+    daemon.kill9();
+    daemon = daemon.restart();
+    let work = deferred["work_id"].as_str().unwrap().to_owned();
+    daemon.wait("the catchall", || {
+        let list = daemon.get(&format!("/api/decisions?work_id={work}")).json();
+        let newest = list["data"][0].clone();
+        (newest["outcome"] == "assigned").then_some(newest)
+    });
+}
+
+/// 33 on the real binary: nobody polls, and a recipient that comes online has the work at once.
+#[test]
+fn work_goes_to_who_comes_online() {
+    let daemon = Daemon::start("jobs: []\n");
+    let of = pool(&daemon, "p", &json!({}));
+    let agent = member(&daemon, &of, "a", &json!({"state": "RECIPIENT_STATE_OFFLINE"}));
+    assert_eq!(route(&daemon, &of)["outcome"], "queued");
+    let waits = daemon
+        .get(&format!("/api/queues/{of}/items"))
+        .expect_status(200)
+        .json();
+    assert_eq!(
+        waits["data"][0]["histogram"],
+        json!({"state.offline": 1}),
+        "{waits}"
+    );
+    daemon
+        .post(&format!("/api/recipients/{agent}/resume"), &json!({}))
+        .expect_status(200);
+    daemon.wait("the assignment", || {
+        let list = daemon
+            .get(&format!("/api/assignments?recipient_id={agent}&state=open"))
+            .json();
+        (list["data"].as_array().unwrap().len() == 1).then_some(())
+    });
+}
+
+/// The command line: a decision, a dry run and the explanation of each recipient, in 80 columns.
+#[test]
+fn the_command_line_decides_and_explains() {
+    let daemon = Daemon::start("jobs: []\n");
+    let of = pool(&daemon, "p", &json!({}));
+    member(&daemon, &of, "Jordan Reyes", &json!({}));
+    member(
+        &daemon,
+        &of,
+        "Kim Osei",
+        &json!({"state": "RECIPIENT_STATE_OFFLINE"}),
+    );
+    let file = daemon.place().write("work.json", "{\"kind\": \"ticket\"}");
+    let file = file.to_str().unwrap();
+    let tested = daemon.cli(&["route", "test", "--input", file, "--to-pool", &of]);
+    assert_eq!(tested.status, 0, "{tested:?}");
+    assert!(tested.stdout.contains("nothing was written"), "{tested:?}");
+    let decided = daemon.cli(&["route", "decide", "--input", file, "--to-pool", &of]);
+    assert_eq!(decided.status, 0, "{decided:?}");
+    assert!(
+        decided.stdout.contains("Jordan Reyes") && decided.stdout.contains("state.offline"),
+        "{decided:?}"
+    );
+    let list = daemon.get("/api/decisions").expect_status(200).json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 1, "{list}");
+    let id = list["data"][0]["id"].as_str().unwrap();
+    let shown = daemon.cli(&["route", "show", id]);
+    assert!(shown.stdout.contains("Jordan Reyes"), "{shown:?}");
+    let replayed = daemon
+        .post(&format!("/api/decisions/{id}:replay"), &json!({}))
+        .expect_status(200)
+        .json();
+    assert_eq!(replayed["data"]["identical"], true, "{replayed}");
+    let missing = daemon.cli(&["route", "show", "019ad0f2-7c11-7a3e-9b52-3c1e5a7d0a01"]);
+    assert_eq!(missing.status, 3, "{missing:?}");
+}
