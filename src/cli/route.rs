@@ -125,7 +125,10 @@ fn say(show: &Show, body: &Body) -> Result<(), Failure> {
         ("outcome", text(&["outcome"])),
         ("pool", pool_of(decision)),
     ])?;
-    let candidates = fields::list(decision, &["explanation", "candidates"]);
+    let candidates = decision
+        .pointer("/explanation/candidates")
+        .and_then(Value::as_array);
+    let candidates = candidates.map(Vec::as_slice).unwrap_or_default();
     if !candidates.is_empty() {
         show.fitting(|fit| table(candidates, fit))?;
     }

@@ -40,7 +40,6 @@ pub mod retention;
 #[cfg(test)]
 mod rig;
 pub mod router;
-pub mod routing_metrics;
 pub mod routing_objects;
 pub mod runner;
 pub mod runs;

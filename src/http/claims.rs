@@ -40,6 +40,9 @@ pub(super) const QUERY: [Param; 2] = [
 /// Who claims.
 pub(super) const CLAIM: [Param; 1] = [Param::query("recipient_id", Kind::Text, "Who claims it.").needed()];
 
+/// How a pointer into a body of `POST /api/route` begins.
+const WORK: &str = concat!("/", "work");
+
 /// An offer on the wire.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OfferItem)]
@@ -72,11 +75,11 @@ impl OfferView {
     }
 }
 
-/// Work without what these pointers name: `/attributes/phone`, or `/work/attributes/phone`.
+/// Work without what these pointers name: `/attributes/phone`, with or without the name of the work before it.
 fn without(work: &Work, hidden: &[String]) -> Value {
     let mut value = serde_json::to_value(work).unwrap_or_default();
     for pointer in hidden {
-        let inner = pointer.strip_prefix("/work").filter(|rest| rest.starts_with('/'));
+        let inner = pointer.strip_prefix(WORK).filter(|rest| rest.starts_with('/'));
         let pointer = inner.unwrap_or(pointer);
         let Some((parent, name)) = pointer.rsplit_once('/') else {
             continue;
@@ -291,7 +294,7 @@ mod tests {
         .unwrap();
         let hidden = [
             "/attributes/phone",
-            "/work/attributes/deep/mail",
+            &format!("{WORK}/attributes/deep/mail"),
             "/attributes/deep/a~1b",
             "/attributes/list/0",
             "/tags/7",

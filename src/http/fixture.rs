@@ -335,8 +335,21 @@ impl Face {
 }
 
 /// An assignment for each thing that one can do with it, an item that waits, and two offers.
-pub(super) async fn routed(face: &Face, [first, second, _]: &[String; 3]) -> BTreeMap<&'static str, String> {
+pub(super) async fn routed(face: &Face) -> BTreeMap<&'static str, String> {
     let mut ids = BTreeMap::new();
+    let pool = async |name: &str| {
+        let made = face
+            .post_json("/api/pools", &json!({"name": name}).to_string())
+            .await;
+        made.json()["data"]["id"].as_str().unwrap().to_owned()
+    };
+    let (first, second) = (pool("busy").await, pool("empty").await);
+    let path = format!("/api/pools/{first}/recipients");
+    let made = face.post_json(&path, "{\"name\": \"worker\"}").await;
+    ids.insert(
+        "{recipient}",
+        made.json()["data"]["id"].as_str().unwrap().to_owned(),
+    );
     let route =
         async |body: Value| face.post_json("/api/route", &body.to_string()).await.json()["data"].clone();
     for id in [
@@ -358,5 +371,32 @@ pub(super) async fn routed(face: &Face, [first, second, _]: &[String; 3]) -> BTr
         let offered = route(body).await;
         ids.insert("claimOffer", offered["item_id"].as_str().unwrap().to_owned());
     }
+    ids.insert("{busy}", first);
+    ids.insert("{empty}", second);
     ids
+}
+
+/// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
+pub(super) async fn declared(face: &Face) -> [String; 5] {
+    let mut ids: Vec<String> = Vec::new();
+    for name in ["one", "two"] {
+        let made = face
+            .post_json("/api/pools", &json!({"name": name}).to_string())
+            .await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let path = format!("/api/pools/{}/recipients", ids[0]);
+    let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
+    for (path, body) in [
+        (path.as_str(), r#"{"name": "member"}"#),
+        ("/api/rules", rule),
+        ("/api/claim-queues", r#"{"name": "pond"}"#),
+    ] {
+        let made = face.post_json(path, body).await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let json = [("content-type", "application/json")];
+    let declared = r#"{"type": "bool", "op": "eq"}"#;
+    face.send("PUT", "/api/traits/vip", &json, declared).await;
+    ids.try_into().unwrap()
 }

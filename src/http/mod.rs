@@ -57,6 +57,7 @@ mod router;
 mod routing;
 mod routing_metrics;
 mod routing_queues;
+mod rules;
 mod run_again;
 mod run_bulk;
 mod run_list;
@@ -75,11 +76,13 @@ mod start;
 mod status;
 mod step_lines;
 mod store_check;
+mod strategies;
 mod stream;
 mod tail;
 mod tenants;
 mod throttle;
 mod timeline;
+mod traits;
 mod upcoming;
 mod version;
 mod waiting;
@@ -94,6 +97,8 @@ mod workflows;
 mod backup_tests;
 #[cfg(test)]
 mod dead_letter_tests;
+#[cfg(test)]
+mod declared_tests;
 #[cfg(test)]
 mod endings_tests;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::fixture::{Answer, BEGIN, Face, routed};
+use super::fixture::{Answer, BEGIN, Face, declared, routed};
 use super::openapi;
 use super::operation::Operation;
 use super::param::{Kind, Param};
@@ -25,17 +25,19 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 5] = [
+const ASKS: [&str; 6] = [
     "previewSchedule",
     "validateDocument",
     "validateWorkflow",
     "dryRunWorkflow",
     "dryRunDocument",
+    "replayDecision",
 ];
 
 /// The nouns of scopes.
-const NOUNS: [&str; 15] = [
+const NOUNS: &[&str] = &[
     "audit",
+    "claim",
     "key",
     "tenant",
     "pool",
@@ -50,6 +52,9 @@ const NOUNS: [&str; 15] = [
     "system",
     "metrics",
     "bridge",
+    "decision",
+    "assignment",
+    "claim",
 ];
 
 #[test]
@@ -132,8 +137,8 @@ struct Stage {
     held: String,
     /// Of a task that a worker has.
     token: String,
-    /// A pool of recipients, another one, and a member of the first.
-    routing: [String; 3],
+    /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
+    routing: [String; 5],
     /// What is routed through the first of them, by the word of its path or the operation that wants it.
     routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
@@ -190,7 +195,7 @@ async fn stage() -> Stage {
     let token = claimed_task(&face).await;
     let (open, held) = waiting_runs(&face).await;
     let routing = declared(&face).await;
-    let routed = routed(&face, &routing).await;
+    let routed = routed(&face).await;
     Stage {
         token,
         routing,
@@ -204,21 +209,6 @@ async fn stage() -> Stage {
         elsewhere: tempfile::tempdir().unwrap(),
         face,
     }
-}
-
-/// Two pools of recipients and a member of the first.
-async fn declared(face: &Face) -> [String; 3] {
-    let mut ids: Vec<String> = Vec::new();
-    for name in ["one", "two"] {
-        let made = face
-            .post_json("/api/pools", &json!({"name": name}).to_string())
-            .await;
-        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    }
-    let path = format!("/api/pools/{}/recipients", ids[0]);
-    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
-    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
-    ids.try_into().unwrap()
 }
 
 /// Two runs that wait for people; the second is held.
@@ -278,9 +268,17 @@ impl Stage {
         };
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
-        let [first, second, member] = &self.routing;
-        let of_second = ["addMembership", "listWaitingWork", "cancelWaitingWork"];
-        let recipient_pool = if of_second.contains(&operation.id) {
+        let [first, second, member, rule, queue] = &self.routing;
+        // The pool that offers to all keeps its offers under its own id.
+        let claim_queue = if operation.id == "showClaimQueue" {
+            queue
+        } else {
+            &self.routed["{busy}"]
+        };
+        let waiting = ["listWaitingWork", "cancelWaitingWork"];
+        let recipient_pool = if waiting.contains(&operation.id) {
+            &self.routed["{empty}"]
+        } else if operation.id == "addMembership" {
             second
         } else {
             first
@@ -300,7 +298,6 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
-            ("{claim_queue_id}", first),
             ("{decision_id}", &self.routed["{decision_id}"]),
             (
                 "{assignment_id}",
@@ -308,6 +305,10 @@ impl Stage {
             ),
             ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
+            ("{rule_id}", rule),
+            ("{claim_queue_id}", claim_queue),
+            ("{trait_key}", "vip"),
+            ("{strategy_key}", "round_robin"),
         ];
         names
             .iter()
@@ -339,7 +340,7 @@ impl Stage {
             } else if field.name == "work" {
                 json!({"kind": "t"})
             } else if field.name == "recipient_id" {
-                Value::from(self.routing[2].as_str())
+                Value::from(self.routed["{recipient}"].as_str())
             } else if field.name == "path" {
                 let file = self.elsewhere.path().join(EntryId::random().to_string());
                 Value::from(file.to_string_lossy())

@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::engine::routing_metrics::RoutingMetrics;
+use crate::engine::metrics::RoutingMetrics;
 use crate::store::tables::RECIPIENT_POOLS;
 use crate::store::{Rows, StoreError, routing_live, routing_objects};
 use crate::words::limits;

@@ -137,7 +137,9 @@ pub(super) async fn cancel(
     caller: Caller,
     Path((pool, text)): Path<(String, String)>,
     once: Once,
+    body: Bytes,
 ) -> Result<Response, Problem> {
+    input::no_fields(&body)?;
     let recipient_pool: RecipientPoolId = live_routing::id_of("pool", &pool)?;
     let item: WaitingId = live_routing::id_of("item", &text)?;
     let asked = once.ask(|_, cancelled: &Option<Waiting>| {

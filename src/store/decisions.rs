@@ -8,7 +8,7 @@ use super::offers;
 use super::routing_live::{self, Lookup};
 use super::rows::Present;
 use super::table::Rows;
-use super::tables::{DECISION_INDEX, DECISIONS, OFFERS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
+use super::tables::{DECISION_INDEX, DECISIONS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
 use super::tx::Tx;
 use crate::words::ids::{DecisionId, TenantId, WorkId, digest_of_parts};
 use crate::words::payload::JsonText;
@@ -143,9 +143,7 @@ pub fn forget(
         routing_live::forget_assignment(tx, tenant, assignment)?;
     }
     if let Some(offer) = gone.filter(|offer| offer.decision == id) {
-        if tx.has(&OFFERS, &(tenant, offer.id))? {
-            offers::forget(tx, tenant, &offer)?;
-        }
+        offers::forget(tx, tenant, &offer)?;
     }
     for (filter, key) in index_of(row) {
         tx.remove(&DECISION_INDEX, &(tenant, filter, key, id))?;

@@ -9,11 +9,11 @@ use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, Rec
 use super::table::{Rows, Table};
 use super::tables::{
     MEMBERS, RECIPIENT_EXTERNAL_IDS, RECIPIENT_NAMES, RECIPIENT_POOL_NAMES, RECIPIENT_POOLS, RECIPIENTS,
-    RULE_NAMES, RULES, RULES_OF,
+    RULE_NAMES, RULES, RULES_OF, TRAITS,
 };
 use super::tx::Tx;
 use crate::domain::routing::fault::Fault;
-use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool};
+use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool, Rule, Trait};
 use crate::domain::routing::read::{self, Stamp};
 use crate::words::ids::{RecipientId, RecipientPoolId, RuleId, TenantId, hex};
 use crate::words::limits;
@@ -62,6 +62,20 @@ impl RecipientRow {
         let members_of = self.members_of.clone();
         let read = read::recipient(id, self.object.stamp(), members_of, self.object.fields());
         sound(&RECIPIENTS, &(tenant, id), &read.faults)?;
+        Ok(read.object)
+    }
+}
+
+impl RuleRow {
+    /// As it counts.
+    pub fn typed(&self, tenant: TenantId, id: RuleId) -> Result<Rule, StoreError> {
+        let read = read::rule(id, self.object.stamp(), self.object.fields());
+        // An expression that a later version of the program refuses is an error of the rule where it counts.
+        let others = read
+            .faults
+            .into_iter()
+            .filter(|fault| fault.pointer != "/expression");
+        sound(&RULES, &(tenant, id), &others.collect::<Vec<_>>())?;
         Ok(read.object)
     }
 }
@@ -149,6 +163,37 @@ pub fn rules_by_name(
     Ok(named)
 }
 
+/// The rules without a recipient pool.
+pub fn rules_of_tenant(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Rule>, StoreError> {
+    rules_of(rows, tenant, OF_TENANT)
+}
+
+/// The rules of a recipient pool.
+pub fn rules_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: RecipientPoolId,
+) -> Result<Vec<Rule>, StoreError> {
+    let found = rows.scan(&RULES_OF, &(tenant, id), None, limits::RULES_MAX)?;
+    let mut rules = Vec::with_capacity(found.len());
+    for ((_, _, rule), _) in found {
+        let row = rows.get(&RULES, &(tenant, rule))?;
+        rules.extend(row.map(|row| row.typed(tenant, rule)).transpose()?);
+    }
+    Ok(rules)
+}
+
+/// The traits of a tenant, by key.
+pub fn traits(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Trait>, StoreError> {
+    let found = rows.scan(&TRAITS, &(tenant,), None, limits::TRAITS_MAX)?;
+    let one = |((_, key), row): ((TenantId, String), ObjectRow)| {
+        let read = read::declared_trait(&key, row.fields());
+        sound(&TRAITS, &(tenant, key), &read.faults)?;
+        Ok(read.object)
+    };
+    found.into_iter().map(one).collect()
+}
+
 /// What was compiled of the objects of a tenant is outdated, and what waits in a recipient pool may find somebody now.
 fn changed(
     tx: &mut Tx<'_>,
@@ -191,7 +236,11 @@ pub fn remove_recipient_pool(
         tx.remove(&RECIPIENT_POOLS, &(tenant, id))?;
     }
     routing_live::forget_pool(tx, tenant, id)?;
-    changed(tx, tenant, None, "")
+    changed(tx, tenant, None, "")?;
+    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
+        routing_live::stir(tx, tenant, id, "a trait has changed")?;
+    }
+    Ok(())
 }
 
 /// Writes a recipient with its memberships, its name and its owner's id.
@@ -282,25 +331,23 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
     Ok(())
 }
 
-/// TMP
-pub fn rules_of_tenant(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
-    Ok(Vec::new())
-}
-/// TMP
-pub fn rules_of(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-    _id: RecipientPoolId,
-) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
-    Ok(Vec::new())
-}
-/// TMP
-pub fn traits(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-) -> Result<Vec<crate::domain::routing::objects::Trait>, StoreError> {
-    Ok(Vec::new())
+/// Writes a trait; a row of the wish `None` removes it.
+pub fn put_trait(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    key: &str,
+    row: Option<&ObjectRow>,
+) -> Result<(), StoreError> {
+    let at = (tenant, key.to_owned());
+    match row {
+        Some(row) => tx.put(&TRAITS, &at, row)?,
+        None => {
+            tx.remove(&TRAITS, &at)?;
+        }
+    }
+    changed(tx, tenant, None, "")?;
+    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
+        routing_live::stir(tx, tenant, id, "a trait has changed")?;
+    }
+    Ok(())
 }

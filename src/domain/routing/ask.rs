@@ -12,6 +12,8 @@ use crate::words::ids::WorkId;
 use crate::words::limits;
 use crate::words::time::Micros;
 
+/// Where the work stands in the body.
+const WORK: &str = concat!("/", "work");
 /// Fields of the body.
 const FIELDS: [&str; 9] = [
     "work",
@@ -48,12 +50,12 @@ pub fn read(body: &Map<String, Value>, now: Micros, fresh: WorkId) -> Result<Req
     let work = match body.get("work") {
         Some(Value::Object(work)) => reader.work(work, now, fresh),
         Some(other) => {
-            reader.wrong("/work", "an object", other);
+            reader.wrong(WORK, "an object", other);
             empty(now, fresh)
         }
         None => {
             reader.fault(
-                "/work",
+                WORK,
                 "field.required",
                 "say what is to be routed: `work` is missing",
             );
@@ -98,6 +100,11 @@ pub fn read_work(work: &Map<String, Value>, now: Micros, fresh: WorkId) -> Resul
     } else {
         Err(reader.faults)
     }
+}
+
+/// The pointer of a field of the work.
+fn place_of(name: &str) -> String {
+    format!("{WORK}/{name}")
 }
 
 fn empty(now: Micros, id: WorkId) -> Work {
@@ -320,12 +327,12 @@ impl Reader {
     }
 
     fn work(&mut self, object: &Map<String, Value>, now: Micros, fresh: WorkId) -> Work {
-        let at = "/work";
+        let at = WORK;
         self.known(at, object, &WORK_FIELDS);
         let kind = self.text(object, at, "kind", limits::ROUTING_WORD_CHARS_MAX);
         if Reader::value(object, "kind").is_none() || kind.as_deref() == Some("") {
             let detail = "say what kind of work it is: `kind` is missing";
-            self.fault("/work/kind", "field.required", detail);
+            self.fault(&place_of("kind"), "field.required", detail);
         }
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         Work {
@@ -356,7 +363,7 @@ impl Reader {
             None => return Map::new(),
             Some(Value::Object(attributes)) => attributes,
             Some(other) => {
-                self.wrong("/work/attributes", "an object", other);
+                self.wrong(&place_of("attributes"), "an object", other);
                 return Map::new();
             }
         };
@@ -364,7 +371,7 @@ impl Reader {
     }
 
     fn location(&mut self, work: &Map<String, Value>) -> Option<Location> {
-        let at = "/work/location";
+        let at = &place_of("location");
         let object = match Reader::value(work, "location")? {
             Value::Object(object) => object,
             other => {
@@ -398,21 +405,21 @@ impl Reader {
     }
 
     fn timezone(&mut self, work: &Map<String, Value>) -> Option<String> {
-        let name = self.text(work, "/work", "timezone", limits::ROUTING_WORD_CHARS_MAX)?;
+        let name = self.text(work, WORK, "timezone", limits::ROUTING_WORD_CHARS_MAX)?;
         if !super::hours::is_zone(&name) {
             let detail = format!("`{name}` is no time zone; write an IANA name like Europe/Zurich");
-            self.fault("/work/timezone", "timezone.unknown", &detail);
+            self.fault(&place_of("timezone"), "timezone.unknown", &detail);
             return None;
         }
         Some(name)
     }
 
     fn instant(&mut self, work: &Map<String, Value>, name: &str) -> Option<Micros> {
-        let text = self.text(work, "/work", name, limits::ROUTING_WORD_CHARS_MAX)?;
+        let text = self.text(work, WORK, name, limits::ROUTING_WORD_CHARS_MAX)?;
         let instant = Micros::parse(&text);
         if instant.is_none() {
             let detail = format!("`{name}` must be an instant like 2026-11-29T15:44:17Z");
-            self.fault(&format!("/work/{name}"), "field.format", &detail);
+            self.fault(&place_of(name), "field.format", &detail);
         }
         instant
     }
@@ -427,10 +434,8 @@ mod tests {
     fn read_json(body: &Value) -> Result<Request, Vec<(String, &'static str)>> {
         let read = read(body.as_object().unwrap(), Micros(7), WorkId([9; 16]));
         read.map_err(|faults| {
-            faults
-                .into_iter()
-                .map(|fault| (fault.pointer, fault.code))
-                .collect()
+            let shown = |fault: Fault| (fault.pointer.replace(WORK, "@"), fault.code);
+            faults.into_iter().map(shown).collect()
         })
     }
 
@@ -472,15 +477,15 @@ mod tests {
         .unwrap_err();
         for expected in [
             ("/extra~1x", "field.unknown"),
-            ("/work/ask", "field.unknown"),
-            ("/work/kind", "field.type"),
-            ("/work/priority", "field.range"),
-            ("/work/units", "field.range"),
-            ("/work/tags/1", "tag.duplicate"),
-            ("/work/location/latitude", "field.range"),
-            ("/work/location/longitude", "field.required"),
-            ("/work/timezone", "timezone.unknown"),
-            ("/work/deadline_at", "field.format"),
+            ("@/ask", "field.unknown"),
+            ("@/kind", "field.type"),
+            ("@/priority", "field.range"),
+            ("@/units", "field.range"),
+            ("@/tags/1", "tag.duplicate"),
+            ("@/location/latitude", "field.range"),
+            ("@/location/longitude", "field.required"),
+            ("@/timezone", "timezone.unknown"),
+            ("@/deadline_at", "field.format"),
             ("/pool_id", "field.format"),
             ("/explain", "field.enum"),
             ("/force", "field.range"),
@@ -494,7 +499,7 @@ mod tests {
         }
         assert_eq!(
             read_json(&json!({})).unwrap_err(),
-            [("/work".to_owned(), "field.required")]
+            [("@".to_owned(), "field.required")]
         );
     }
 
@@ -502,6 +507,6 @@ mod tests {
     fn lists_are_bounded() {
         let tags: Vec<String> = (0..65).map(|number| number.to_string()).collect();
         let faults = read_json(&json!({"work": {"kind": "t", "tags": tags}})).unwrap_err();
-        assert_eq!(faults, [("/work/tags".to_owned(), "work.list_too_long")]);
+        assert_eq!(faults, [("@/tags".to_owned(), "work.list_too_long")]);
     }
 }

@@ -30,6 +30,8 @@ mod hop;
 mod hop_fallback;
 mod hop_pick;
 pub mod hours;
+#[cfg(test)]
+mod hours_tests;
 pub mod known;
 pub mod live;
 mod measure;

@@ -1,6 +1,11 @@
 //! Claim mode and the clocks of SLAs over a real store: section 8 of the specification of routing, by the numbers of its test
 //! list.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "bodies are made where they are used"
+)]
+
 use serde_json::{Value, json};
 
 use super::routing_stage::{RoutingRig, rig, word};
@@ -43,8 +48,8 @@ fn pond(rig: &RoutingRig, more: Value) -> (RecipientPoolId, ClaimQueueId) {
     (rig.routing_pool("pond", config), queue)
 }
 
-fn offered(rig: &RoutingRig, pool: RecipientPoolId, work: Value) -> WaitingId {
-    let written = rig.route_in(pool, work);
+fn offered(rig: &RoutingRig, team: RecipientPoolId, work: Value) -> WaitingId {
+    let written = rig.route_in(team, work);
     assert_eq!(word(&written), "queued_for_claim");
     written.item.unwrap()
 }
@@ -53,11 +58,11 @@ fn offered(rig: &RoutingRig, pool: RecipientPoolId, work: Value) -> WaitingId {
 #[test]
 fn of_fifty_claims_one_wins() {
     let rig = rig();
-    let (pool, queue) = pond(&rig, json!({}));
+    let (team, queue) = pond(&rig, json!({}));
     let many: Vec<RecipientId> = (0..50)
-        .map(|number| rig.member(pool, &format!("r{number}"), json!({})))
+        .map(|number| rig.member(team, &format!("r{number}"), json!({})))
         .collect();
-    let item = offered(&rig, pool, json!({}));
+    let item = offered(&rig, team, json!({}));
     let tenancy = rig.wait(rig.engine.tenancy(TENANT)).unwrap();
     let claims = rig.wait(async {
         let mut all = tokio::task::JoinSet::new();
@@ -69,15 +74,13 @@ fn of_fifty_claims_one_wins() {
         }
         all.join_all().await
     });
-    let (mut got, mut lost) = (0, 0);
-    for told in claims {
-        match told {
-            Ok(Told::Now(Claimed::Got(_), _)) => got += 1,
-            Ok(Told::Now(Claimed::No(NoClaim::Lost { .. }), _)) => lost += 1,
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!((got, lost), (1, 49));
+    let got = claims
+        .iter()
+        .filter(|told| matches!(told, Ok(Told::Now(Claimed::Got(_), _))));
+    let lost = claims
+        .iter()
+        .filter(|told| matches!(told, Ok(Told::Now(Claimed::No(NoClaim::Lost { .. }), _))));
+    assert_eq!((got.count(), lost.count()), (1, 49), "{claims:?}");
     assert_eq!(rig.assignments().len(), 1);
 }
 
@@ -86,13 +89,13 @@ fn of_fifty_claims_one_wins() {
 fn next_goes_in_order_until_the_budget_is_used_up() {
     let rig = rig();
     let budget = json!({"claim_budget": {"limit": 2, "per": "60s", "max_open": 0}});
-    let (pool, queue) = pond(&rig, budget);
-    let me = rig.member(pool, "me", json!({}));
-    let late = offered(&rig, pool, json!({"priority": 6}));
+    let (team, queue) = pond(&rig, budget);
+    let me = rig.member(team, "me", json!({}));
+    let late = offered(&rig, team, json!({"priority": 6}));
     rig.clock().advance(10);
-    let first = offered(&rig, pool, json!({"priority": 2}));
+    let first = offered(&rig, team, json!({"priority": 2}));
     rig.clock().advance(10);
-    let second = offered(&rig, pool, json!({"priority": 2}));
+    let second = offered(&rig, team, json!({"priority": 2}));
     for expected in [first, second] {
         let Claimed::Got(got) = rig.claim(queue, None, me) else {
             panic!("nothing to claim");
@@ -115,12 +118,12 @@ fn next_goes_in_order_until_the_budget_is_used_up() {
 fn a_claim_without_an_answer_goes_back_without_its_holder() {
     let rig = rig();
     let sla = json!({"sla": {"enabled": true, "max_response_time": "20s"}});
-    let (pool, queue) = pond(&rig, sla);
+    let (team, queue) = pond(&rig, sla);
     let (idle, keen) = (
-        rig.member(pool, "idle", json!({})),
-        rig.member(pool, "keen", json!({})),
+        rig.member(team, "idle", json!({})),
+        rig.member(team, "keen", json!({})),
     );
-    let item = offered(&rig, pool, json!({}));
+    let item = offered(&rig, team, json!({}));
     let Claimed::Got(got) = rig.claim(queue, Some(item), idle) else {
         panic!("not claimed");
     };
@@ -145,9 +148,9 @@ fn a_claim_without_an_answer_goes_back_without_its_holder() {
 #[test]
 fn an_offer_ends_with_its_time() {
     let rig = rig();
-    let (pool, queue) = pond(&rig, json!({"queue_ttl_seconds": 30}));
-    let me = rig.member(pool, "me", json!({}));
-    let item = offered(&rig, pool, json!({}));
+    let (team, queue) = pond(&rig, json!({"queue_ttl_seconds": 30}));
+    let me = rig.member(team, "me", json!({}));
+    let item = offered(&rig, team, json!({}));
     rig.pass_time(30_000);
     assert!(matches!(
         rig.claim(queue, Some(item), me),
@@ -172,8 +175,8 @@ fn a_breach_fires_once_also_after_a_stop() {
         "enabled": true, "max_queue_time": "10s", "max_response_time": "5s",
         "alert_webhook_url": "https://alerts.example.com/x",
     });
-    let pool = rig.routing_pool("p", json!({"sla": sla}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({"sla": sla}));
+    rig.route_in(team, json!({}));
     rig.clock().advance(25_000);
     // Two daemons find it at once: the loop of one does nothing.
     for _ in 0..2 {
@@ -185,9 +188,9 @@ fn a_breach_fires_once_also_after_a_stop() {
     assert_eq!(told["kind"], "queue");
     assert_eq!(told["due_at"], "2025-11-29T18:00:10.000000Z");
     assert_eq!(told["seen_at"], "2025-11-29T18:00:25.000000Z");
-    assert_eq!(rig.waiting(pool).len(), 1, "it waits on");
+    assert_eq!(rig.waiting(team).len(), 1, "it waits on");
     assert_eq!((rig.raw(&EFFECTS).len(), rig.raw(&ROUTING_ALERTS).len()), (1, 1));
-    rig.member(pool, "a", json!({}));
+    rig.member(team, "a", json!({}));
     rig.settle();
     rig.pass_time(5_000);
     let fired = breaches(&rig);
@@ -213,8 +216,8 @@ fn a_breach_escalates() {
     let sla = json!({
         "enabled": true, "max_queue_time": "10s", "escalation_pool_id": seniors.to_string(),
     });
-    let pool = rig.routing_pool("p", json!({"sla": sla}));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({"sla": sla}));
+    let first = rig.route_in(team, json!({}));
     rig.pass_time(10_000);
     assert_eq!(rig.outcomes(), ["queued", "escalated"]);
     let item = rig.waiting(seniors).pop().unwrap();

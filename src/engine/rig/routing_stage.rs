@@ -1,5 +1,10 @@
 //! Recipient pools and recipients in a rig, work that is routed through them, and what becomes of it.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "bodies are made where they are used"
+)]
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -113,18 +118,19 @@ impl RoutingRig {
             self.request(body),
             Asked::plain(),
         ));
-        match told.unwrap() {
-            Told::Now(routed, _) => routed,
-            other => panic!("{other:?}"),
-        }
+        let Ok(Told::Now(routed, _)) = told else {
+            panic!("{told:?}");
+        };
+        routed
     }
 
     /// Routes work that must be decided.
     pub(super) fn route(&self, body: &Value) -> Written {
-        match self.try_route(body) {
-            Routed::Decided(written) => *written,
-            other => panic!("{other:?}"),
-        }
+        let routed = self.try_route(body);
+        let Routed::Decided(written) = routed else {
+            panic!("{routed:?}");
+        };
+        *written
     }
 
     /// Work of a kind through a recipient pool.
@@ -197,10 +203,10 @@ impl RoutingRig {
             recipient,
             Asked::plain(),
         ));
-        match told.unwrap() {
-            Told::Now(claimed, _) => claimed,
-            other => panic!("{other:?}"),
-        }
+        let Ok(Told::Now(claimed, _)) = told else {
+            panic!("{told:?}");
+        };
+        claimed
     }
 
     /// All rows of all tables.

@@ -35,17 +35,17 @@ fn reject() -> Act {
 #[test]
 fn resume_drains_what_waits() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({}));
+    rig.route_in(team, json!({}));
     rig.state(agent, RecipientState::Paused);
-    let queued = rig.route_in(pool, json!({}));
+    let queued = rig.route_in(team, json!({}));
     assert_eq!(word(&queued), "queued");
     rig.settle();
-    assert_eq!((rig.live(agent).current, rig.waiting(pool).len()), (1, 1));
+    assert_eq!((rig.live(agent).current, rig.waiting(team).len()), (1, 1));
     rig.state(agent, RecipientState::Available);
     rig.settle();
-    assert_eq!((rig.live(agent).current, rig.waiting(pool).len()), (2, 0));
+    assert_eq!((rig.live(agent).current, rig.waiting(team).len()), (2, 0));
     assert_eq!(rig.outcomes(), ["assigned", "queued", "assigned"]);
 }
 
@@ -53,14 +53,14 @@ fn resume_drains_what_waits() {
 #[test]
 fn completion_after_a_reset_changes_nothing() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({}));
-    let before = rig.route_in(pool, json!({}));
-    rig.declare(move |tx| recipient_pools::reset_capacity(tx, &super::routing_stage::me(), pool).unwrap());
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({}));
+    let before = rig.route_in(team, json!({}));
+    rig.declare(move |tx| recipient_pools::reset_capacity(tx, &super::routing_stage::me(), team).unwrap());
     assert_eq!((rig.live(agent).current, rig.live(agent).daily_count), (0, 0));
     assert!(matches!(rig.act(assigned(&before), DONE), Acted::Done(_)));
     assert_eq!(rig.live(agent).current, 0);
-    rig.route_in(pool, json!({}));
+    rig.route_in(team, json!({}));
     assert_eq!((rig.live(agent).current, rig.live(agent).daily_count), (1, 1));
 }
 
@@ -69,10 +69,10 @@ fn completion_after_a_reset_changes_nothing() {
 #[test]
 fn counters_equal_rows_after_a_thousand_random_steps() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({"default_timeout": "90s"}));
+    let team = rig.routing_pool("p", json!({"default_timeout": "90s"}));
     for name in ["a", "b", "c"] {
         rig.member(
-            pool,
+            team,
             name,
             json!({"capacity": {"max_concurrent": 4, "daily_limit": 60}}),
         );
@@ -86,14 +86,14 @@ fn counters_equal_rows_after_a_thousand_random_steps() {
             .collect();
         let pick = open.get(usize::try_from(chance.number() % 12).unwrap());
         match (chance.number() % 10, pick) {
-            (0..=3, _) => drop(rig.route_in(pool, json!({"units": 1 + step % 3}))),
+            (0..=3, _) => drop(rig.route_in(team, json!({"units": 1 + step % 3}))),
             (4 | 5, Some(one)) => drop(rig.act(one.id, DONE)),
             (6, Some(one)) => drop(rig.act(one.id, reject())),
             (7, Some(one)) => drop(rig.act(one.id, Act::Accept)),
             (8, _) => rig.pass_time(chance.number() % 120_000),
             (9, _) if step % 7 == 0 => {
                 rig.declare(move |tx| {
-                    recipient_pools::reset_capacity(tx, &super::routing_stage::me(), pool).unwrap()
+                    recipient_pools::reset_capacity(tx, &super::routing_stage::me(), team).unwrap()
                 });
             }
             _ => drop(rig.settle()),
@@ -106,11 +106,11 @@ fn counters_equal_rows_after_a_thousand_random_steps() {
 #[test]
 fn a_route_call_is_all_or_nothing() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    rig.member(pool, "a", json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    rig.member(team, "a", json!({}));
     let before = rig.all_rows();
     let tenancy = rig.wait(rig.engine.tenancy(TENANT)).unwrap();
-    let body = json!({"work": {"kind": "t"}, "pool_id": pool.to_string()});
+    let body = json!({"work": {"kind": "t"}, "pool_id": team.to_string()});
     let request = ask::read(body.as_object().unwrap(), rig.at(), WorkId::fresh()).unwrap();
     rig.engine.store.faults().plan("store.commit", Fault::NoSpace, 1);
     let failed = rig.wait(router::route(
@@ -136,10 +136,10 @@ fn a_route_call_is_all_or_nothing() {
 #[test]
 fn one_slot_has_one_winner_among_64() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
     let tenancy = rig.wait(rig.engine.tenancy(TENANT)).unwrap();
-    let body = json!({"work": {"kind": "t"}, "pool_id": pool.to_string()});
+    let body = json!({"work": {"kind": "t"}, "pool_id": team.to_string()});
     let now = rig.at();
     let told = rig.wait(async {
         let mut all = tokio::task::JoinSet::new();
@@ -204,11 +204,11 @@ fn a_catchall_waits_for_its_delay() {
     let config = json!({
         "fallback": "catchall", "catchall_pool_id": last.to_string(), "catchall_delay": "30s",
     });
-    let pool = rig.routing_pool("p", config);
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", config);
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let first = rig.route_in(team, json!({}));
     assert_eq!(winner(&first), agent);
-    let second = rig.route_in(pool, json!({}));
+    let second = rig.route_in(team, json!({}));
     assert_eq!(word(&second), "deferred_catchall");
     rig.pass_time(20_000);
     rig.act(assigned(&first), DONE);
@@ -218,13 +218,13 @@ fn a_catchall_waits_for_its_delay() {
         agent,
         "freed during the delay"
     );
-    let third = rig.route_in(pool, json!({}));
+    let third = rig.route_in(team, json!({}));
     assert_eq!(word(&third), "deferred_catchall");
     rig.pass_time(29_999);
     assert_eq!(rig.assignments().len(), 2);
     rig.pass_time(1);
     assert_eq!(rig.assignments().last().unwrap().recipient, rescuer);
-    assert!(rig.waiting(pool).is_empty());
+    assert!(rig.waiting(team).is_empty());
 }
 
 /// 33: work whose agents were all offline is assigned when one comes online, without any polling: the loop has nothing to wait
@@ -232,9 +232,9 @@ fn a_catchall_waits_for_its_delay() {
 #[test]
 fn work_is_assigned_when_somebody_comes_online() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({"state": "RECIPIENT_STATE_OFFLINE"}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({"state": "RECIPIENT_STATE_OFFLINE"}));
+    rig.route_in(team, json!({}));
     let next = rig.settle().unwrap();
     assert_eq!(next, rig.at().plus(3_600 * 1_000_000));
     rig.state(agent, RecipientState::Available);
@@ -246,25 +246,25 @@ fn work_is_assigned_when_somebody_comes_online() {
 #[test]
 fn a_backlog_drains_in_order_around_what_matches_nobody() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
+    let team = rig.routing_pool("p", json!({}));
     let agent = rig.member(
-        pool,
+        team,
         "a",
         json!({"state": "RECIPIENT_STATE_OFFLINE", "capacity": {"max_concurrent": 2}}),
     );
-    let late = rig.route_in(pool, json!({"priority": 5}));
+    let late = rig.route_in(team, json!({"priority": 5}));
     let excluded = rig.route(&json!({
-        "work": {"kind": "t", "priority": 0}, "pool_id": pool.to_string(),
+        "work": {"kind": "t", "priority": 0}, "pool_id": team.to_string(),
         "exclude_recipient_ids": [agent.to_string()],
     }));
-    let old = rig.route_in(pool, json!({"priority": 1}));
+    let old = rig.route_in(team, json!({"priority": 1}));
     rig.clock().advance(10);
-    let new = rig.route_in(pool, json!({"priority": 1}));
+    let new = rig.route_in(team, json!({"priority": 1}));
     rig.state(agent, RecipientState::Available);
     rig.settle();
     let works: Vec<WorkId> = rig.assignments().iter().map(|one| one.work).collect();
     assert_eq!(works, [old.decision.work, new.decision.work]);
-    let left: Vec<WorkId> = rig.waiting(pool).iter().map(|item| item.work).collect();
+    let left: Vec<WorkId> = rig.waiting(team).iter().map(|item| item.work).collect();
     assert_eq!(left, [excluded.decision.work, late.decision.work]);
     let first = rig.assignments()[0].id;
     rig.act(first, DONE);
@@ -276,13 +276,13 @@ fn a_backlog_drains_in_order_around_what_matches_nobody() {
 #[test]
 fn aged_work_passes_a_steady_stream() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({"age_step": "10s"}));
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
-    rig.route_in(pool, json!({}));
-    let low = rig.route_in(pool, json!({"priority": 7}));
+    let team = rig.routing_pool("p", json!({"age_step": "10s"}));
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
+    rig.route_in(team, json!({}));
+    let low = rig.route_in(team, json!({"priority": 7}));
     while !rig.assignments().iter().any(|one| one.work == low.decision.work) {
         rig.clock().advance(1_000);
-        rig.route_in(pool, json!({"priority": 4}));
+        rig.route_in(team, json!({"priority": 4}));
         let open = rig.assignments().into_iter().find(|one| one.state.is_live());
         rig.act(open.unwrap().id, DONE);
         rig.settle();
@@ -296,11 +296,11 @@ fn aged_work_passes_a_steady_stream() {
 #[test]
 fn a_manual_assignment_goes_beyond_capacity_only_by_force() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
+    rig.route_in(team, json!({}));
     let body = json!({
-        "work": {"kind": "t"}, "pool_id": pool.to_string(), "recipient_id": agent.to_string(),
+        "work": {"kind": "t"}, "pool_id": team.to_string(), "recipient_id": agent.to_string(),
     });
     let refused = rig.try_route(&body);
     assert!(
@@ -319,9 +319,9 @@ fn a_manual_assignment_goes_beyond_capacity_only_by_force() {
 #[test]
 fn an_assignment_without_an_answer_goes_elsewhere() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({"default_timeout": "30s"}));
-    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({"default_timeout": "30s"}));
+    let (a, b) = (rig.member(team, "a", json!({})), rig.member(team, "b", json!({})));
+    let first = rig.route_in(team, json!({}));
     let holder = winner(&first);
     rig.pass_time(29_000);
     rig.act(assigned(&first), Act::Accept);
@@ -341,9 +341,9 @@ fn an_assignment_without_an_answer_goes_elsewhere() {
 #[test]
 fn who_rejected_is_not_asked_again() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(team, "a", json!({})), rig.member(team, "b", json!({})));
+    let first = rig.route_in(team, json!({}));
     rig.act(assigned(&first), reject());
     rig.settle();
     let second = rig.assignments().pop().unwrap();
@@ -351,7 +351,7 @@ fn who_rejected_is_not_asked_again() {
     rig.act(second.id, reject());
     rig.settle();
     assert_eq!(rig.outcomes(), ["assigned", "assigned", "queued"]);
-    let item = rig.waiting(pool).pop().unwrap();
+    let item = rig.waiting(team).pop().unwrap();
     assert_eq!(item.histogram, [("tried.before".to_owned(), 2)]);
     assert_eq!((rig.live(a).current, rig.live(b).current), (0, 0));
 
@@ -373,12 +373,12 @@ fn who_rejected_is_not_asked_again() {
 #[test]
 fn a_dry_run_writes_nothing() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    rig.member(pool, "a", json!({}));
-    rig.member(pool, "b", json!({}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    rig.member(team, "a", json!({}));
+    rig.member(team, "b", json!({}));
+    rig.route_in(team, json!({}));
     let before = rig.all_rows();
-    let body = json!({"work": {"kind": "t"}, "pool_id": pool.to_string(), "dry_run": true});
+    let body = json!({"work": {"kind": "t"}, "pool_id": team.to_string(), "dry_run": true});
     for _ in 0..10 {
         let judged = rig.dry(&body);
         let passed = judged.outcome.unwrap();
@@ -393,10 +393,10 @@ fn a_dry_run_writes_nothing() {
 fn the_same_work_within_the_window_has_the_same_decision() {
     let rig = rig();
     let dedup = json!({"enabled": true, "key": "work.attributes.order", "window": "60s"});
-    let pool = rig.routing_pool("p", json!({"dedup": dedup}));
-    rig.member(pool, "a", json!({}));
+    let team = rig.routing_pool("p", json!({"dedup": dedup}));
+    rig.member(team, "a", json!({}));
     let body = json!({
-        "work": {"kind": "t", "attributes": {"order": "7"}}, "pool_id": pool.to_string(),
+        "work": {"kind": "t", "attributes": {"order": "7"}}, "pool_id": team.to_string(),
     });
     let first = rig.route(&body);
     let Routed::Existing(text) = rig.try_route(&body) else {
@@ -415,10 +415,10 @@ fn the_same_work_within_the_window_has_the_same_decision() {
 #[test]
 fn two_clients_never_share_a_last_slot() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({"fallback": "drop"}));
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let team = rig.routing_pool("p", json!({"fallback": "drop"}));
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
     let tenancy = rig.wait(rig.engine.tenancy(TENANT)).unwrap();
-    let body = Arc::new(json!({"work": {"kind": "t"}, "pool_id": pool.to_string()}));
+    let body = Arc::new(json!({"work": {"kind": "t"}, "pool_id": team.to_string()}));
     for _ in 0..100 {
         let now = rig.at();
         let (one, two) = rig.wait(async {
@@ -430,9 +430,11 @@ fn two_clients_never_share_a_last_slot() {
         });
         let words: Vec<&str> = [one, two]
             .iter()
-            .map(|told| match told {
-                Ok(Told::Now(Routed::Decided(written), _)) => word(written),
-                other => panic!("{other:?}"),
+            .map(|told| {
+                let Ok(Told::Now(Routed::Decided(written), _)) = told else {
+                    panic!("{told:?}");
+                };
+                word(written)
             })
             .collect();
         assert!(
@@ -449,15 +451,15 @@ fn two_clients_never_share_a_last_slot() {
 #[test]
 fn work_that_comes_back_outlasts_a_kill_switch() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(team, "a", json!({})), rig.member(team, "b", json!({})));
+    let first = rig.route_in(team, json!({}));
     let me = super::routing_stage::me;
-    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, false, "storm").unwrap());
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), team, false, "storm").unwrap());
     rig.act(assigned(&first), reject());
     rig.settle();
-    assert_eq!((rig.waiting(pool).len(), rig.assignments().len()), (1, 1));
-    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), pool, true, "").unwrap());
+    assert_eq!((rig.waiting(team).len(), rig.assignments().len()), (1, 1));
+    rig.declare(move |tx| recipient_pools::set_enabled(tx, &me(), team, true, "").unwrap());
     rig.settle();
     let second = rig.assignments().pop().unwrap();
     assert_eq!(second.recipient, if winner(&first) == a { b } else { a });
@@ -467,18 +469,18 @@ fn work_that_comes_back_outlasts_a_kill_switch() {
 #[test]
 fn a_hopeless_backlog_costs_one_pass() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let agent = rig.member(pool, "a", json!({"capacity": {"max_concurrent": 1}}));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let agent = rig.member(team, "a", json!({"capacity": {"max_concurrent": 1}}));
+    let first = rig.route_in(team, json!({}));
     for _ in 0..300 {
-        rig.route_in(pool, json!({}));
+        rig.route_in(team, json!({}));
     }
     rig.settle();
     rig.act(assigned(&first), DONE);
     rig.settle();
-    assert_eq!((rig.live(agent).current, rig.waiting(pool).len()), (1, 299));
+    assert_eq!((rig.live(agent).current, rig.waiting(team).len()), (1, 299));
     let touched = rig
-        .waiting(pool)
+        .waiting(team)
         .iter()
         .filter(|item| item.record_version > 0)
         .count();
@@ -489,9 +491,9 @@ fn a_hopeless_backlog_costs_one_pass() {
 #[test]
 fn a_removed_recipient_leaves_its_work_to_others() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    let (a, b) = (rig.member(pool, "a", json!({})), rig.member(pool, "b", json!({})));
-    let first = rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    let (a, b) = (rig.member(team, "a", json!({})), rig.member(team, "b", json!({})));
+    let first = rig.route_in(team, json!({}));
     let (gone, left) = if winner(&first) == a { (a, b) } else { (b, a) };
     let me = super::routing_stage::me;
     let refused = rig.change(move |tx| recipients::delete(tx, &me(), gone, false));
@@ -510,11 +512,11 @@ fn a_removed_recipient_leaves_its_work_to_others() {
 #[test]
 fn work_outlives_its_pool() {
     let rig = rig();
-    let pool = rig.routing_pool("p", json!({}));
-    rig.route_in(pool, json!({}));
+    let team = rig.routing_pool("p", json!({}));
+    rig.route_in(team, json!({}));
     let me = super::routing_stage::me;
-    rig.declare(move |tx| recipient_pools::delete(tx, &me(), pool, false).unwrap());
+    rig.declare(move |tx| recipient_pools::delete(tx, &me(), team, false).unwrap());
     rig.settle();
     assert_eq!(rig.outcomes(), ["queued", "no_rule_matched"]);
-    assert!(rig.waiting(pool).is_empty());
+    assert!(rig.waiting(team).is_empty());
 }

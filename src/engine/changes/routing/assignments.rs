@@ -5,7 +5,7 @@ use super::waiting;
 use crate::domain::routing::assignment::{Assignment, EndKind, Lineage, Refusal};
 use crate::domain::routing::candidate::Forgetting;
 use crate::domain::routing::objects::RecipientPool;
-use crate::domain::routing::pipeline::{self, Options};
+use crate::domain::routing::pipeline::{self, Options, Pipeline};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::LEARNED;
 use crate::store::{Abort, Rows, StoreError, Tx, routing_objects};
@@ -146,7 +146,7 @@ fn learn(tx: &mut Tx<'_>, tenant: TenantId, done: &Assignment, now: Micros) -> R
 fn forgetting(recipient_pool: &RecipientPool) -> Forgetting {
     let strategy = recipient_pool.strategy.as_deref();
     let pipeline = pipeline::effective(&recipient_pool.config, strategy, None, &Options::new());
-    pipeline.map(|pipeline| pipeline.forgetting()).unwrap_or_default()
+    pipeline.as_ref().map(Pipeline::forgetting).unwrap_or_default()
 }
 
 /// Ends everything that a recipient has, because it goes: the work is routed anew. How many there were.
