@@ -85,6 +85,31 @@ fn candidate(number: u32) -> Candidate {
     }
 }
 
+fn work() -> Work {
+    Work {
+        id: WorkId([4; 16]),
+        external_id: None,
+        kind: "ticket".to_owned(),
+        source: None,
+        priority: 5,
+        attributes: json!({"customer": "c1", "level": 2})
+            .as_object()
+            .cloned()
+            .unwrap_or_default(),
+        tags: Vec::new(),
+        units: 1,
+        location: Some(Location {
+            latitude: 33.9,
+            longitude: -118.4,
+        }),
+        timezone: None,
+        deadline_at: Some(NOW.plus(3_600_000_000)),
+        parent_decision_id: None,
+        consent: Vec::new(),
+        created_at: NOW,
+    }
+}
+
 /// One recipient pool with so many members, and what its members must be.
 fn world(count: u32, strategy: &str, rule: Option<&str>) -> (Known, Request) {
     let mut document = RecipientPool {
@@ -138,28 +163,7 @@ fn world(count: u32, strategy: &str, rule: Option<&str>) -> (Known, Request) {
     known
         .candidates
         .insert(HOME, (1..=count).map(candidate).collect());
-    let mut request = Request::new(Work {
-        id: WorkId([4; 16]),
-        external_id: None,
-        kind: "ticket".to_owned(),
-        source: None,
-        priority: 5,
-        attributes: json!({"customer": "c1", "level": 2})
-            .as_object()
-            .cloned()
-            .unwrap_or_default(),
-        tags: Vec::new(),
-        units: 1,
-        location: Some(Location {
-            latitude: 33.9,
-            longitude: -118.4,
-        }),
-        timezone: None,
-        deadline_at: Some(NOW.plus(3_600_000_000)),
-        parent_decision_id: None,
-        consent: Vec::new(),
-        created_at: NOW,
-    });
+    let mut request = Request::new(work());
     request.recipient_pool = Some(HOME);
     (known, request)
 }

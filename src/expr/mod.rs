@@ -16,6 +16,8 @@ mod fault;
 mod functions;
 mod guards;
 #[cfg(test)]
+mod hostile_rule_tests;
+#[cfg(test)]
 mod hostile_tests;
 mod limits;
 mod meter;

@@ -56,7 +56,8 @@ struct Kept {
     default_pool: Option<RecipientPoolId>,
     mode: PipelineMode,
     rules: Vec<Rule>,
-    pools: BTreeMap<RecipientPoolId, Option<KeptPool>>,
+    #[serde(rename = "pools")]
+    recipient_pools: BTreeMap<RecipientPoolId, Option<KeptPool>>,
     names: BTreeMap<String, Option<RecipientPoolId>>,
     members: BTreeMap<RecipientPoolId, Vec<Member>>,
     traits: Vec<Trait>,
@@ -70,7 +71,8 @@ struct Kept {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeptPool {
-    pool: RecipientPool,
+    #[serde(rename = "pool")]
+    recipient_pool: RecipientPool,
     rules: Vec<Rule>,
 }
 
@@ -182,7 +184,7 @@ pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) 
     let rules = |ready: &[ReadyRule]| ready.iter().map(|ready| ready.rule.clone()).collect();
     let kept_pool = |prepared: &Option<Arc<Prepared>>| {
         prepared.as_ref().map(|prepared| KeptPool {
-            pool: prepared.recipient_pool.clone(),
+            recipient_pool: prepared.recipient_pool.clone(),
             rules: rules(&prepared.rules),
         })
     };
@@ -197,7 +199,7 @@ pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) 
         default_pool: read.default_recipient_pool,
         mode: read.pipeline_mode,
         rules: rules(&read.tenant_rules),
-        pools: read
+        recipient_pools: read
             .recipient_pools
             .iter()
             .map(|(id, one)| (*id, kept_pool(one)))
@@ -263,8 +265,8 @@ pub fn recall(text: &str) -> Result<Recalled, Unreadable> {
     read.traits = Arc::new(kept.traits);
     read.flows = kept.flows;
     read.tried = kept.tried;
-    for (id, pool) in kept.pools {
-        let prepared = pool.map(|kept| Arc::new(Prepared::new(kept.pool, kept.rules)));
+    for (id, found) in kept.recipient_pools {
+        let prepared = found.map(|kept| Arc::new(Prepared::new(kept.recipient_pool, kept.rules)));
         read.recipient_pools.insert(id, prepared);
     }
     for (id, members) in kept.members {

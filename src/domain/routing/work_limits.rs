@@ -19,34 +19,42 @@ pub const UNITS_MAX: u32 = 1_000;
 /// The last priority.
 pub const PRIORITY_MAX: u8 = 9;
 
+/// The member of a request that the work stands in.
+const OBJECT: &str = "work";
+
+/// The pointer of one of its fields.
+fn place(field: &str) -> String {
+    format!("/{OBJECT}/{field}")
+}
+
 /// Everything that is wrong with it.
 pub fn check(work: &Work) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |pointer: String, code, detail: String| faults.push(Fault::new(pointer, code, detail));
     if work.kind.is_empty() || work.kind.chars().count() > 200 {
         fault(
-            "/work/kind".to_owned(),
+            place("kind"),
             "field.range",
             "a kind has 1 to 200 characters".to_owned(),
         );
     }
     if work.priority > PRIORITY_MAX {
         fault(
-            "/work/priority".to_owned(),
+            place("priority"),
             "field.range",
             format!("a priority is 0 to {PRIORITY_MAX}, lower first"),
         );
     }
     if work.units == 0 || work.units > UNITS_MAX {
         fault(
-            "/work/units".to_owned(),
+            place("units"),
             "field.range",
             format!("units are 1 to {UNITS_MAX}"),
         );
     }
     if work.tags.len() > TAGS_MAX {
         fault(
-            "/work/tags".to_owned(),
+            place("tags"),
             "work.list_too_long",
             format!("{} tags, at most {TAGS_MAX}", work.tags.len()),
         );
@@ -55,7 +63,7 @@ pub fn check(work: &Work) -> Vec<Fault> {
     for (name, value) in &work.attributes {
         bytes += name.len() + 4;
         walk(
-            &format!("/work/attributes/{}", escape(name)),
+            &format!("{}/{}", place("attributes"), escape(name)),
             value,
             2,
             &mut bytes,
@@ -64,7 +72,7 @@ pub fn check(work: &Work) -> Vec<Fault> {
     }
     if bytes > BYTES_MAX {
         fault(
-            "/work/attributes".to_owned(),
+            place("attributes"),
             "value.too_large",
             format!("{bytes} bytes, at most {BYTES_MAX}"),
         );

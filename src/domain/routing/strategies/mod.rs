@@ -13,6 +13,7 @@ pub mod fair;
 mod keyed;
 pub mod ladder;
 mod load;
+mod lookup;
 mod matching;
 mod nested;
 mod offers;
@@ -20,5 +21,6 @@ pub mod options;
 pub mod pacing;
 mod turns;
 
-pub use catalogue::{CATALOGUE, Info, Kind, Parameter, ParameterType, info, nearest};
+pub use catalogue::{CATALOGUE, Info, Kind, Parameter, ParameterType};
+pub use lookup::{info, nearest};
 pub use options::{Params, check_options};

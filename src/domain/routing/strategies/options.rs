@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::catalogue::{Info, Parameter, ParameterType, info, nearest};
+use super::catalogue::{Info, Parameter, ParameterType};
+use super::lookup::{info, nearest};
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::{numbers, sight};
 use crate::expr::Program;

@@ -330,12 +330,7 @@ fn work_that_cannot_be_used_is_refused_with_its_places() {
     let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
     assert_eq!(
         pointers,
-        [
-            "/work/priority",
-            "/work/units",
-            "/work/tags",
-            "/work/attributes/long"
-        ]
+        ["priority", "units", "tags", "attributes/long"].map(|field| format!("/{}/{field}", "work"))
     );
 
     let mut rig = Rig::new("", &["a"]);
