@@ -32,8 +32,8 @@ const KIND: &str = "assignment";
 
 /// Which ones are listed.
 pub(super) const FILTERS: [Param; 3] = [
-    Param::query("recipient_id", Kind::Text, "Of this recipient."),
-    Param::query("pool_id", Kind::Text, "Through this pool."),
+    Param::query("recipient_id", Kind::Id, "Of this recipient."),
+    Param::query("pool_id", Kind::Id, "Through this pool."),
     Param::filter("state", Kind::OneOf(AssignmentState::WORDS), "In this state."),
 ];
 /// What a completion says.
