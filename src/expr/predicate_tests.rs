@@ -33,7 +33,7 @@ fn attributes(chance: &mut Chance) -> Value {
     let mut fields = serde_json::Map::new();
     for name in ["a", "b", "c", "list", "map"] {
         let field = match name {
-            _ if chance.one_in(6) => value(chance, 2),
+            _ if chance.one_in(12) => value(chance, 2),
             "a" => json!(chance.below(4)),
             "b" => json!(chance.pick(TEXTS).unwrap()),
             "c" => json!(chance.one_in(2)),
@@ -42,7 +42,7 @@ fn attributes(chance: &mut Chance) -> Value {
                 .collect(),
             _ => json!({"a": chance.below(4), "b": chance.pick(TEXTS).unwrap(), "x": null}),
         };
-        if !chance.one_in(8) {
+        if !chance.one_in(16) {
             fields.insert(name.to_owned(), field);
         }
     }
@@ -96,6 +96,9 @@ fn literal(chance: &mut Chance) -> String {
 
 fn rule(chance: &mut Chance, depth: u32) -> String {
     let leaf = depth == 0 || chance.one_in(3);
+    if leaf && !chance.one_in(6) {
+        return fitting(chance);
+    }
     match if leaf {
         chance.below(7)
     } else {
@@ -127,7 +130,7 @@ fn test_52_lowered_predicates_equal_the_interpreter() {
     let mut chance = Chance::new(52);
     let (mut decided, mut failed) = (0, 0);
     for _ in 0..1_000 {
-        let text = rule(&mut chance, 3);
+        let text = rule(&mut chance, 2);
         let Ok(program) = Program::compile(&text, Profile::Rule, NAMES) else {
             // Operators of two literals of another kind, or a path that only names a map, may be refused.
             continue;

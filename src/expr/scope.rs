@@ -204,7 +204,7 @@ fn duration<'v>(us: u64) -> Result<Box<dyn Val + 'v>, ExecutionError> {
     let text = CelString::from(format!("{}.{:06}s", us / 1_000_000, us % 1_000_000));
     let made = convert("duration", CowVal::owned(text))?;
     match made.downcast_ref::<CelDuration>() {
-        Some(duration) => Ok(Box::new(duration.clone())),
+        Some(duration) => Ok(Box::new(*duration)),
         None => Err(ExecutionError::function_error("duration", "no duration")),
     }
 }

@@ -376,8 +376,8 @@ pub(super) async fn routed(face: &Face) -> BTreeMap<&'static str, String> {
     ids
 }
 
-/// Two pools of recipients and a member of the first.
-pub(super) async fn declared(face: &Face) -> [String; 3] {
+/// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
+pub(super) async fn declared(face: &Face) -> [String; 5] {
     let mut ids: Vec<String> = Vec::new();
     for name in ["one", "two"] {
         let made = face
@@ -386,7 +386,17 @@ pub(super) async fn declared(face: &Face) -> [String; 3] {
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     }
     let path = format!("/api/pools/{}/recipients", ids[0]);
-    let made = face.post_json(&path, "{\"name\": \"member\"}").await;
-    ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
+    for (path, body) in [
+        (path.as_str(), r#"{"name": "member"}"#),
+        ("/api/rules", rule),
+        ("/api/claim-queues", r#"{"name": "pond"}"#),
+    ] {
+        let made = face.post_json(path, body).await;
+        ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
+    }
+    let json = [("content-type", "application/json")];
+    let declared = r#"{"type": "bool", "op": "eq"}"#;
+    face.send("PUT", "/api/traits/vip", &json, declared).await;
     ids.try_into().unwrap()
 }

@@ -223,6 +223,8 @@ fn path_parameter(name: &str) -> Value {
         "claim_queue_id" => {
             "The id of a claim queue; what a pool without one offers stands under the id of the pool."
         }
+        "trait_key" => "The key of a trait: the attribute of both sides.",
+        "strategy_key" => "The key of a strategy.",
         "token" => "The token of a claimed task.",
         "key" => "The id of an API key.",
         _ => "",

@@ -37,6 +37,7 @@ const ASKS: [&str; 6] = [
 /// The nouns of scopes.
 const NOUNS: &[&str] = &[
     "audit",
+    "claim",
     "key",
     "tenant",
     "pool",
@@ -136,8 +137,8 @@ struct Stage {
     held: String,
     /// Of a task that a worker has.
     token: String,
-    /// A pool of recipients, another one, and a member of the first.
-    routing: [String; 3],
+    /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
+    routing: [String; 5],
     /// What is routed through the first of them, by the word of its path or the operation that wants it.
     routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
@@ -267,7 +268,13 @@ impl Stage {
         };
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
-        let [first, second, member] = &self.routing;
+        let [first, second, member, rule, queue] = &self.routing;
+        // The pool that offers to all keeps its offers under its own id.
+        let claim_queue = if operation.id == "showClaimQueue" {
+            queue
+        } else {
+            &self.routed["{busy}"]
+        };
         let waiting = ["listWaitingWork", "cancelWaitingWork"];
         let recipient_pool = if waiting.contains(&operation.id) {
             &self.routed["{empty}"]
@@ -291,7 +298,6 @@ impl Stage {
             ("{token}", self.token.as_str()),
             ("{letter}", letter.as_str()),
             ("{pool_id}", recipient_pool),
-            ("{claim_queue_id}", &self.routed["{busy}"]),
             ("{decision_id}", &self.routed["{decision_id}"]),
             (
                 "{assignment_id}",
@@ -299,6 +305,10 @@ impl Stage {
             ),
             ("{item_id}", routed.unwrap_or(&self.routed["claimOffer"])),
             ("{recipient_id}", member),
+            ("{rule_id}", rule),
+            ("{claim_queue_id}", claim_queue),
+            ("{trait_key}", "vip"),
+            ("{strategy_key}", "round_robin"),
         ];
         names
             .iter()

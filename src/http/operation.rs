@@ -339,6 +339,11 @@ pub(super) fn any_object(_components: &mut Components) -> Value {
     json!({"type": "object", "additionalProperties": true})
 }
 
+/// `{"data": …}` with a list of such objects.
+pub(super) fn any_list(_components: &mut Components) -> Value {
+    in_data(&json!({"type": "array", "items": {"type": "object", "additionalProperties": true}}))
+}
+
 /// One page of such objects.
 pub(super) fn any_page(components: &mut Components) -> Value {
     in_page(

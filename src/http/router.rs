@@ -11,16 +11,17 @@ use axum::routing::get;
 use super::app::App;
 use super::error::Problem;
 use super::operation::{
-    Operation, Page, any_data, any_object, any_page, data, list, page_of, plain, snake_data, snake_page_of,
+    Operation, Page, any_data, any_list, any_object, any_page, data, list, page_of, plain, snake_data,
+    snake_page_of,
 };
 use super::paging::PARAMS;
 use super::{
     assignments, audit, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front,
     graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
-    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, run_again,
-    run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting, runs,
-    schedules, sessions, slots, start, status, store_check, stream, tail, tenants, timeline, week, why,
-    workflow_list, workflow_versions, workflows,
+    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, rules,
+    run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting,
+    runs, schedules, sessions, slots, start, status, store_check, strategies, stream, tail, tenants,
+    timeline, traits, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -301,6 +302,32 @@ fn declared_routing(page: Page) -> Page {
             fields(&once::FIELDS), shows(any_data), versioned();
         post "/api/recipients/{recipient_id}/resume", recipients::resume, resumeRecipient, "recipient:write", "Puts a recipient back into rotation.",
             fields(&once::FIELDS), shows(any_data), versioned();
+        post "/api/rules", rules::create, createRule, "rule:write", "Creates a rule of the tenant, or of a pool.",
+            takes(any_object, true), creates(any_data);
+        get "/api/rules", rules::list, listRules, "rule:read", "Rules by pages, newest first.",
+            query(&rules::FILTERS), query(&PARAMS), shows(any_page);
+        get "/api/rules/{rule_id}", rules::show, showRule, "rule:read", "One rule.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/rules/{rule_id}", rules::patch, patchRule, "rule:write", "Changes the fields that are sent; an action with a type is replaced.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/rules/{rule_id}", rules::delete, deleteRule, "rule:delete", "Removes a rule.",
+            query(&rules::DELETION), shows(any_data), versioned();
+        get "/api/traits", traits::list, listTraits, "rule:read", "Traits by pages, by key.",
+            query(&traits::FILTERS), query(&PARAMS), shows(any_page);
+        put "/api/traits/{trait_key}", traits::put, putTrait, "rule:write", "Declares a trait, in place of one of the same key.",
+            takes(any_object, true), shows(any_data), versioned();
+        delete "/api/traits/{trait_key}", traits::delete, deleteTrait, "rule:write", "Removes a trait that no pool filters by.",
+            query(&traits::DELETION), shows(any_data), versioned();
+        post "/api/claim-queues", traits::create_queue, createClaimQueue, "pool:write", "Creates a queue whose items recipients claim.",
+            takes(any_object, true), creates(any_data);
+        get "/api/claim-queues", traits::list_queues, listClaimQueues, "claim:read", "Claim queues by pages, newest first.",
+            query(&traits::FILTERS), query(&PARAMS), shows(any_page);
+        get "/api/claim-queues/{claim_queue_id}", traits::show_queue, showClaimQueue, "claim:read", "One claim queue.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        get "/api/strategies", strategies::list, listStrategies, "pool:read", "What a pool can pick by.",
+            query(&strategies::FILTERS), shows(any_list);
+        get "/api/strategies/{strategy_key}", strategies::show, showStrategy, "pool:read", "One strategy with its parameters.",
+            shows(any_data);
     }
 }
 

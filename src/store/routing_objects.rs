@@ -9,11 +9,11 @@ use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, Rec
 use super::table::{Rows, Table};
 use super::tables::{
     MEMBERS, RECIPIENT_EXTERNAL_IDS, RECIPIENT_NAMES, RECIPIENT_POOL_NAMES, RECIPIENT_POOLS, RECIPIENTS,
-    RULE_NAMES, RULES, RULES_OF,
+    RULE_NAMES, RULES, RULES_OF, TRAITS,
 };
 use super::tx::Tx;
 use crate::domain::routing::fault::Fault;
-use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool};
+use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool, Rule, Trait};
 use crate::domain::routing::read::{self, Stamp};
 use crate::words::ids::{RecipientId, RecipientPoolId, RuleId, TenantId, hex};
 use crate::words::limits;
@@ -62,6 +62,20 @@ impl RecipientRow {
         let members_of = self.members_of.clone();
         let read = read::recipient(id, self.object.stamp(), members_of, self.object.fields());
         sound(&RECIPIENTS, &(tenant, id), &read.faults)?;
+        Ok(read.object)
+    }
+}
+
+impl RuleRow {
+    /// As it counts.
+    pub fn typed(&self, tenant: TenantId, id: RuleId) -> Result<Rule, StoreError> {
+        let read = read::rule(id, self.object.stamp(), self.object.fields());
+        // An expression that a later version of the program refuses is an error of the rule where it counts.
+        let others = read
+            .faults
+            .into_iter()
+            .filter(|fault| fault.pointer != "/expression");
+        sound(&RULES, &(tenant, id), &others.collect::<Vec<_>>())?;
         Ok(read.object)
     }
 }
@@ -161,6 +175,46 @@ fn changed(
         routing_live::stir(tx, tenant, recipient_pool, why)?;
     }
     Ok(())
+}
+
+/// The traits have changed: every queue of the tenant is gone through once more.
+pub fn traits_changed(tx: &mut Tx<'_>, tenant: TenantId) -> Result<(), StoreError> {
+    changed(tx, tenant, None, "a trait has changed")?;
+    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
+        routing_live::stir(tx, tenant, id, "a trait has changed")?;
+    }
+    Ok(())
+}
+
+/// The rules without a recipient pool.
+pub fn rules_of_tenant(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Rule>, StoreError> {
+    rules_of(rows, tenant, OF_TENANT)
+}
+
+/// The rules of a recipient pool.
+pub fn rules_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: RecipientPoolId,
+) -> Result<Vec<Rule>, StoreError> {
+    let found = rows.scan(&RULES_OF, &(tenant, id), None, limits::RULES_MAX)?;
+    let mut rules = Vec::with_capacity(found.len());
+    for ((_, _, rule), _) in found {
+        let row = rows.get(&RULES, &(tenant, rule))?;
+        rules.extend(row.map(|row| row.typed(tenant, rule)).transpose()?);
+    }
+    Ok(rules)
+}
+
+/// The traits of a tenant, by key.
+pub fn traits(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Trait>, StoreError> {
+    let found = rows.scan(&TRAITS, &(tenant,), None, limits::TRAITS_MAX)?;
+    let one = |((_, key), row): ((TenantId, String), ObjectRow)| {
+        let read = read::declared_trait(&key, row.fields());
+        sound(&TRAITS, &(tenant, key), &read.faults)?;
+        Ok(read.object)
+    };
+    found.into_iter().map(one).collect()
 }
 
 /// Writes a recipient pool with its name.
@@ -280,27 +334,4 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
         changed(tx, tenant, before.attached_to, "a rule has gone")?;
     }
     Ok(())
-}
-
-/// TMP
-pub fn rules_of_tenant(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
-    Ok(Vec::new())
-}
-/// TMP
-pub fn rules_of(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-    _id: RecipientPoolId,
-) -> Result<Vec<crate::domain::routing::objects::Rule>, StoreError> {
-    Ok(Vec::new())
-}
-/// TMP
-pub fn traits(
-    _rows: &mut impl Rows,
-    _tenant: TenantId,
-) -> Result<Vec<crate::domain::routing::objects::Trait>, StoreError> {
-    Ok(Vec::new())
 }

@@ -110,6 +110,28 @@ async function workflows(scene) {
   await until("an open approval", async () => (await daemon.get("/api/checkpoints")).some((point) => point.step === "finance"));
 }
 
+/** Two recipient pools, one that is stopped; people who are full, away, taken out; work that waits; rules. */
+async function routing(scene) {
+  const { daemon } = scene;
+  const made = async (path, body) => (await daemon.post(path, body)).data;
+  const desk = await made("/api/pools", { name: "billing-desk", description: "Refunds and invoices", strategy: "smooth_weighted_round_robin", config: { default_timeout: "30m" } });
+  const spare = await made("/api/pools", { name: "spare-desk", description: "When the others are full", strategy: "longest_idle" });
+  const person = (name, more) => made(`/api/pools/${desk.id}/recipients`, { name, type: "agent", ...more });
+  await person("Jordan Reyes", { weight: 2, external_id: "agent-4471", capacity: { max_concurrent: 2, daily_limit: 40 }, tags: ["billing", "spanish"], attributes: { language: { string_value: "es" } } });
+  await person("Kim Osei", { capacity: { max_concurrent: 1 }, attributes: { language: { string_value: "en" } } });
+  await person("Lee Park", { state: "RECIPIENT_STATE_OFFLINE" });
+  const away = await person("Mo Adler", { capacity: { max_concurrent: 4 } });
+  await daemon.post(`/api/recipients/${away.id}/pause`);
+  await daemon.post("/api/rules", { name: "billing", priority: 20, expression: 'work.attributes.skill == "billing"', action: { type: "select_pool", pool_id: desk.id } });
+  await daemon.post("/api/rules", { name: "no-test-work", pool_id: desk.id, expression: 'work.kind != "test"', action: { type: "filter" } });
+  for (let count = 0; count < 5; count += 1) {
+    const { id } = await made("/api/route", { work: { kind: "ticket", attributes: { skill: "billing" } } });
+    scene.runs[count === 4 ? "a decision that queued" : "a decision"] = id;
+  }
+  await daemon.post(`/api/pools/${spare.id}:set_enabled`, { enabled: false, reason: "moving to another building until Tuesday" });
+  Object.assign(scene.runs, { "billing-desk": desk.id, "spare-desk": spare.id });
+}
+
 async function drain(scene, after) {
   const { daemon } = scene;
   await daemon.writeConfig(after);
@@ -130,6 +152,7 @@ export async function demo(options) {
     await slots(scene);
     await outcomes(scene);
     await workflows(scene);
+    await routing(scene);
     await drain(scene, after);
     await until("late jobs", async () => (await daemon.get("/api/status")).late_jobs.length >= 2, 60_000);
     return scene;

@@ -29,6 +29,11 @@ export const PAGES = {
   "slot pools": "/ui/slots",
   "a slot pool": "/ui/slots/warehouse",
   "a draining slot pool": "/ui/slots/reports",
+  routing: "/ui/routing",
+  "a recipient pool": (runs) => `/ui/routing/${runs["billing-desk"]}`,
+  "a recipient pool that is stopped": (runs) => `/ui/routing/${runs["spare-desk"]}`,
+  "a decision": (runs) => `/ui/routing?decision=${runs["a decision"]}`,
+  "a decision that queued": (runs) => `/ui/routing?decision=${runs["a decision that queued"]}`,
   settings: "/ui/settings",
   api: "/ui/api",
 };
@@ -43,6 +48,7 @@ const MISSING = {
   "no job": "/ui/jobs/nobody",
   "no workflow": "/ui/workflows/nobody",
   "no slot pool": "/ui/slots/nowhere",
+  "no recipient pool": "/ui/routing/01a22cc9-4e15-71dc-899b-2d48fd645e94",
 };
 
 const isNotFound = (fault) => /404/.test(fault);
@@ -122,7 +128,7 @@ export function tests() {
       await whole(browser, t, daemon.url, path, { allowed: isNotFound });
     },
   }));
-  const nothing = ["/", "/ui/runs", "/ui/workflows", "/ui/approvals", "/ui/jobs", "/ui/slots", "/ui/settings", "/ui/api"].map((path) => ({
+  const nothing = ["/", "/ui/runs", "/ui/workflows", "/ui/approvals", "/ui/jobs", "/ui/slots", "/ui/routing", "/ui/settings", "/ui/api"].map((path) => ({
     name: `page: ${path} with nothing to show`,
     beside: true,
     run: async (t, browser) => {

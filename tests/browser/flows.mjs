@@ -186,6 +186,27 @@ async function refusal(t, browser) {
   watch.clean((fault) => /404/.test(fault));
 }
 
+/** Two people stop the same recipient pool: the slower one is shown what the faster one did. */
+async function switchConflict(t, browser) {
+  const { daemon, page, watch } = await begin(browser, t, "/ui/routing");
+  const { data: pool } = await daemon.post("/api/pools", { name: "desk", strategy: "round_robin" });
+  await page.goto(`/ui/routing/${pool.id}`);
+  await watch.settled();
+  await page.evaluate(() => { /** @type {any} */ (window).neverReloaded = true; });
+  await main(page).getByRole("button", { name: /^Stop/ }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  await dialog.getByRole("textbox").fill("the building is closed");
+  await daemon.post(`/api/pools/${pool.id}:set_enabled`, { enabled: false, reason: "the provider is down" });
+  await dialog.getByRole("button", { name: /^Stop routing$/ }).click();
+  await until("what has changed", async () => /Somebody has changed it meanwhile[^]*the provider is down/.test(await dialog.innerText()));
+  watch.clean((fault) => /412/.test(fault));
+  await confirm(page, /routes again at once/, /^Let it route$/);
+  await shows(page, /routes/);
+  assert.ok(!(await daemon.get(`/api/pools/${pool.id}`)).config.kill_switch);
+  watch.clean();
+}
+
 /** @returns {import("./report.mjs").Test[]} */
 export const tests = () =>
   Object.entries({
@@ -197,4 +218,5 @@ export const tests = () =>
     "flow: a running run is cancelled, at the second thought": cancelRun,
     "flow: a rejected configuration is told, and mended": rejectedConfiguration,
     "flow: a refusal is shown in its dialog": refusal,
+    "flow: the kill-switch shows what somebody else did": switchConflict,
   }).map(([name, run]) => ({ name, run, beside: true }));

@@ -16,7 +16,8 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 11] = [
+const PAGES: [&str; 12] = [
+    "keys.md",
     "bridge.md",
     "schedule.md",
     "dags.md",
@@ -446,6 +447,11 @@ fn every_page_has_its_test_and_its_line_in_the_index() {
             assert!(docs().join(target).exists(), "{page}: {target} is not there");
         }
     }
+}
+
+#[test]
+fn page_keys() {
+    walk("keys.md");
 }
 
 #[test]

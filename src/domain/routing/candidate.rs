@@ -167,6 +167,6 @@ mod tests {
         learned.ended(Micros(0), 1, Some(1.0), half);
         learned.ended(Micros(1_000), 1, Some(0.0), half);
         assert!((learned.successes - 0.5).abs() < 1e-12 && (learned.n - 1.5).abs() < 1e-12);
-        assert_eq!(learned.faded(Micros(9_000), 0).1, learned.n);
+        assert_eq!(learned.faded(Micros(9_000), 0).1.to_bits(), learned.n.to_bits());
     }
 }

@@ -7,7 +7,7 @@ use super::decision::Outcome;
 use super::explanation::{StageLine, Verdict};
 use super::gate::{Gate, Gated};
 use super::objects::{ActionKind, BusyPolicy, Explain, OnDuplicate, PipelineMode, ShardBy, Sharding, Trait};
-use super::pass::{Ends, Flow, Stopped, World};
+use super::pass::{Eligibility, Ends, Flow, Stopped, World};
 use super::pipeline::{self, Pipeline};
 use super::ready::Prepared;
 use super::reason::{Note, Reason};
@@ -17,7 +17,7 @@ use super::sight::Sight;
 use super::strategies::Kind;
 use super::strategies::contract::Use;
 use super::wants::{self, Want};
-use crate::words::ids::{RecipientId, RecipientPoolId};
+use crate::words::ids::RecipientPoolId;
 use crate::words::time::Micros;
 
 /// How a recipient pool is entered.
@@ -74,7 +74,7 @@ pub(super) type Step<W, T> = Result<T, Stopped<<W as World>::Error>>;
 pub(super) fn enter<W: World>(
     pass: &mut Pass<'_, W>,
     prepared: &Prepared,
-    entered: Entered,
+    entered: &Entered,
 ) -> Step<W, Hopped> {
     let sight = pass
         .sight
@@ -87,17 +87,14 @@ pub(super) fn enter<W: World>(
     {
         return shard(pass, prepared, sharding, &sight);
     }
-    let mut hop = Hop::new(pass, prepared, sight, entered.shard)?;
+    let mut hop = Hop::new(pass, prepared, sight, entered.shard.as_ref())?;
     let hopped = hop.decide()?;
     hop.tell(entered.depth);
     Ok(hopped)
 }
 
 /// The gate without a pick: who could have it now.
-pub(super) fn gate_alone<W: World>(
-    pass: &mut Pass<'_, W>,
-    prepared: &Prepared,
-) -> Step<W, Vec<(RecipientId, Option<Reason>)>> {
+pub(super) fn gate_alone<W: World>(pass: &mut Pass<'_, W>, prepared: &Prepared) -> Step<W, Vec<Eligibility>> {
     let sight = pass.sight.in_pool(&prepared.recipient_pool, 0, None);
     let hop = Hop::new(pass, prepared, sight, None)?;
     let gated = hop.gate(prepared.pipeline.as_ref().ok());
@@ -172,14 +169,14 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
         pass: &'h mut Pass<'p, W>,
         prepared: &'h Prepared,
         sight: Sight,
-        shard: Option<Shard>,
+        shard: Option<&Shard>,
     ) -> Step<W, Hop<'h, 'p, W>> {
         let id = prepared.recipient_pool.id;
-        let source = shard.as_ref().map_or(id, |shard| shard.members_of);
+        let source = shard.map_or(id, |shard| shard.members_of);
         let mut members = pass.world.candidates(source)?;
         members.sort_unstable_by_key(|member| member.recipient.id);
         pass.read.candidates.insert(source, members.clone());
-        if let Some(shard) = &shard {
+        if let Some(shard) = shard {
             members.retain(|member| highest(&shard.shards, &member.recipient.id.to_string()) == Some(id));
         }
         let waited_us = pass.now.since(pass.since());
@@ -311,9 +308,11 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
     }
 
     pub(super) fn mode(&self) -> PipelineMode {
-        match self.prepared.recipient_pool.config.pipeline_mode {
-            PipelineMode::Inherit => self.pass.read.pipeline_mode,
-            own => own,
+        let own = self.prepared.recipient_pool.config.pipeline_mode;
+        if own == PipelineMode::Inherit {
+            self.pass.read.pipeline_mode
+        } else {
+            own
         }
     }
 

@@ -1,4 +1,8 @@
 //! One recipient pool of a pass: from those who passed the gate to a winner, and the verdicts.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "values and reasons are asked for the few kinds that matter; every other one is answered alike"
+)]
 
 use std::sync::Arc;
 
@@ -70,6 +74,17 @@ impl<W: World> Hop<'_, '_, W> {
         if eligible.is_empty() {
             return Ok(());
         }
+        self.run(pipeline, &members, eligible, stage + 1)
+    }
+
+    /// The pipeline over those who passed the gate.
+    fn run(
+        &mut self,
+        pipeline: &Pipeline,
+        members: &[Candidate],
+        eligible: Vec<Eligible>,
+        first_stage: u16,
+    ) -> Step<W, ()> {
         let memory = self.memory(&pipeline.pick.used)?;
         let traits = Arc::clone(&self.pass.read.traits);
         let stopwatch = || self.pass.world.stopwatch();
@@ -82,11 +97,11 @@ impl<W: World> Hop<'_, '_, W> {
                 decision: self.pass.id,
                 sight: &self.sight,
                 traits: &traits,
-                members: &members,
+                members,
                 memory: &memory,
                 forced: self.pass.request.forced,
             },
-            first_stage: stage + 1,
+            first_stage,
             hop: self.number,
             epsilon: self.prepared.recipient_pool.config.exploration_epsilon,
             waited_us: (
@@ -288,7 +303,7 @@ impl<W: World> Hop<'_, '_, W> {
                     .as_ref()
                     .and_then(|verdict| verdict.reason.as_ref())
             {
-                *reason = code.code().to_owned();
+                code.code().clone_into(reason);
             }
             self.pass.notes.push(note);
         }

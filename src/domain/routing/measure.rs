@@ -1,5 +1,10 @@
 //! Numbers of a candidate that pipelines score and sort by.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "values and reasons are asked for the few kinds that matter; every other one is answered alike"
+)]
 
+use super::duration;
 use serde_json::Value;
 
 use super::capacity;
@@ -56,7 +61,7 @@ fn number_of(value: &Value) -> Option<f64> {
 pub(super) fn headroom_us(one: &Eligible, round: &Round, deadline: i64) -> f64 {
     let declared = one.candidate.recipient.attributes.get("declared_eta");
     let declared_us = declared.and_then(|eta| match eta {
-        Value::String(text) => numbers::read_length(text).map(numbers::real),
+        Value::String(text) => duration::read(text).map(numbers::real),
         other => other.as_f64().map(|seconds| seconds * 1e6),
     });
     let each = one.candidate.learned.ewma_us.or(declared_us).unwrap_or(0.0);

@@ -4,6 +4,11 @@
 //! recipient does now. `read` makes objects of JSON, `patch` changes what is set of them, `print` answers with them. `hours`
 //! says when a recipient's windows are open.
 //!
+//! `pass` is one decision: what it is asked, the world that it reads, what must be written. `route` runs it from recipient
+//! pool to recipient pool; `hop` goes through one: `gate` (nine checks in a fixed order), `select` (a `pipeline` of filters,
+//! scores and a pick by one of the `strategies`), a fallback. Every candidate that leaves has a `reason`; together they are
+//! the `explanation` of the `decision`. `snapshot` keeps what was read, from which `replay` gives the same again.
+//!
 //! `assignment`, `waiting` and `offer` are what a decision leaves behind and how each goes on; `charge` keeps the live numbers
 //! that follow from assignments; `budget` and `sla` are the bounds on claims and the clocks on waiting and answering. `ask` reads
 //! what is asked of a decision.
@@ -25,6 +30,8 @@ mod hop;
 mod hop_fallback;
 mod hop_pick;
 pub mod hours;
+#[cfg(test)]
+mod hours_tests;
 pub mod known;
 pub mod live;
 mod measure;

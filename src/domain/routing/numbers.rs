@@ -7,55 +7,6 @@ use serde_json::{Number, Value};
 use super::live::Live;
 use super::objects::Recipient;
 
-/// Seconds of what a year has at most.
-const LONGEST_US: u64 = 8_760 * 3_600_000_000;
-
-/// A length of time as objects of routing write it: `1h30m`, `250ms`; parts that are nothing are left out.
-pub fn length(us: u64) -> String {
-    let units = [
-        ("h", 3_600_000_000),
-        ("m", 60_000_000),
-        ("s", 1_000_000),
-        ("ms", 1_000),
-    ];
-    let (mut rest, mut text) = (us, String::new());
-    for (word, unit) in units {
-        if rest >= unit {
-            text += &format!("{}{word}", rest / unit);
-            rest %= unit;
-        }
-    }
-    if text.is_empty() { "0s".to_owned() } else { text }
-}
-
-/// Microseconds of such a text, at most a year; `None` if it is none.
-pub fn read_length(text: &str) -> Option<u64> {
-    let mut units = [
-        ("h", 3_600_000_000_u64),
-        ("m", 60_000_000),
-        ("s", 1_000_000),
-        ("ms", 1_000),
-    ]
-    .iter();
-    let (mut rest, mut total) = (text, 0_u64);
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
-        let number: u64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let end = rest
-            .find(|letter: char| letter.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let (unit, after) = rest.split_at(end);
-        let (_, us) = units.find(|(word, _)| *word == unit)?;
-        total = total.checked_add(number.checked_mul(*us)?)?;
-        rest = after;
-    }
-    (total <= LONGEST_US).then_some(total)
-}
-
 /// A number with six decimals at most, for people; null if it is none. Nothing is computed from it.
 pub fn rounded(number: f64) -> Value {
     let scaled = (number * 1e6).round() / 1e6;
@@ -113,32 +64,6 @@ pub fn compare_shares((a, b): (u64, u64), (c, d): (u64, u64)) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_are_read_and_printed_in_one_form() {
-        for (text, us, printed) in [
-            ("0s", 0, "0s"),
-            ("1500ms", 1_500_000, "1s500ms"),
-            ("90m", 5_400_000_000, "1h30m"),
-            ("8760h", LONGEST_US, "8760h"),
-        ] {
-            assert_eq!(read_length(text), Some(us), "{text}");
-            assert_eq!(length(us), printed);
-        }
-        for bad in [
-            "",
-            "1",
-            "s",
-            "1d",
-            "1.5h",
-            "-1s",
-            "1s1h",
-            "8761h",
-            "99999999999999999999s",
-        ] {
-            assert_eq!(read_length(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn shares_are_compared_without_rounding() {

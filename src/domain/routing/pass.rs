@@ -18,7 +18,7 @@ use super::work::Work;
 use crate::words::ids::{ClaimQueueId, DecisionId, RecipientId, RecipientPoolId, RuleId};
 use crate::words::time::Micros;
 
-pub use super::route::{eligible_now, route};
+pub use super::route::{Eligibility, eligible_now, route};
 
 /// What a pass reads. Clock and chance are no part of it: they come with the request. Everything belongs to one tenant.
 pub trait World {

@@ -24,8 +24,8 @@ pub const OF_RECIPIENT_POOL: Merging = &[
 ];
 /// Of a recipient.
 pub const OF_RECIPIENT: Merging = &["/capacity", "/attributes", "/metadata", "/location", "/schedule"];
-/// Of everything else.
-pub const OF_OTHERS: Merging = &["/metadata"];
+/// Of a rule.
+pub const OF_RULE: Merging = &["/action"];
 
 /// Puts what is sent over what is set.
 pub fn merge(set: &mut Map<String, Value>, given: Map<String, Value>, merging: Merging) {

@@ -1,9 +1,9 @@
 //! Reads the pipelines that people write (`strategy_pipelines`), with every fault and its place.
 
+use super::duration;
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
-use super::numbers;
 use super::pipeline::{
     By, Fallback, Options, Pick, Pipeline, Score, SortKey, Stage, Target, TraitFilter, make_use, sources,
 };
@@ -239,7 +239,7 @@ impl Reading<'_> {
             self.fault(pointer, "field.required", "a filter has `trait` or `cel`");
             return None;
         };
-        let relax_after_us = match self.text(pointer, body, "for").map(numbers::read_length) {
+        let relax_after_us = match self.text(pointer, body, "for").map(duration::read) {
             Some(None) => {
                 self.fault(
                     format!("{pointer}/for"),
@@ -503,7 +503,7 @@ impl Reading<'_> {
         let Some(text) = self.text(pointer, object, "ttl") else {
             return Some(Fallback::Queue(None));
         };
-        let length = numbers::read_length(text).filter(|us| *us >= 1_000_000);
+        let length = duration::read(text).filter(|us| (1_000_000..=duration::LONGEST_US).contains(us));
         if length.is_none() {
             self.fault(
                 format!("{pointer}/ttl"),

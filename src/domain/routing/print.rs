@@ -126,6 +126,25 @@ pub fn recipient(recipient: &Recipient, set: &Map<String, Value>, live: &Live, v
     Value::from(shown)
 }
 
+/// Any other object; what has no id has its key among its fields.
+pub fn other(id: &str, stored: Stamp, set: &Map<String, Value>, defaults: Value, view: View) -> Value {
+    let mut shown = match view {
+        View::Set => Map::new(),
+        View::Effective => object(defaults),
+    };
+    overlay(&mut shown, set);
+    if !id.is_empty() {
+        shown.insert("id".to_owned(), Value::from(id));
+    }
+    stamp(&mut shown, stored);
+    Value::from(shown)
+}
+
+/// The defaults of a rule.
+pub fn rule_defaults() -> Value {
+    json!({"description": "", "priority": 100, "enabled": true, "continue": false})
+}
+
 fn stamp(shown: &mut Map<String, Value>, stamp: Stamp) {
     shown.insert("record_version".to_owned(), Value::from(stamp.record_version));
     shown.insert("created_at".to_owned(), Value::from(stamp.created_at.to_string()));

@@ -1,4 +1,8 @@
 //! Which parts of a recipient a pass can have looked at: those that its rules, its traits and its pipeline name.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "values and reasons are asked for the few kinds that matter; every other one is answered alike"
+)]
 
 use std::collections::BTreeSet;
 

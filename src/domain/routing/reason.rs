@@ -1,6 +1,7 @@
 //! Why a candidate does not get the work, and notes on a decision: a closed registry. A code is never renamed or reused.
 
-use serde_json::{Map, Value, json};
+use super::duration;
+use serde_json::{Value, json};
 
 use super::numbers;
 use crate::words::ids::{DecisionId, RecipientId};
@@ -325,10 +326,7 @@ impl Reason {
 
     /// Code and parameters, as they stand in a decision.
     pub fn to_json(&self) -> Value {
-        let mut object = match self.parameters() {
-            Value::Object(object) => object,
-            _ => Map::new(),
-        };
+        let mut object = self.parameters().as_object().cloned().unwrap_or_default();
         object.insert("code".to_owned(), Value::from(self.code()));
         Value::Object(object)
     }
@@ -369,7 +367,7 @@ impl Reason {
                 rate,
                 per_us,
                 retry_at,
-            } => json!({"rate": rate, "per": numbers::length(*per_us), "retry_at": retry_at}),
+            } => json!({"rate": rate, "per": duration::print(*per_us), "retry_at": retry_at}),
             Reason::LostTie { on } => json!({"on": on.word()}),
             Reason::LostClaim { claimed_by, at } => json!({"claimed_by": claimed_by, "at": at}),
             Reason::PacingAhead { .. }
@@ -484,10 +482,10 @@ impl Note {
                 json!({"code": self.code(), "holder": holder, "reason": reason})
             }
             Note::TraitRelaxed { key, after_us } => {
-                json!({"code": self.code(), "trait": key, "after": numbers::length(*after_us)})
+                json!({"code": self.code(), "trait": key, "after": duration::print(*after_us)})
             }
             Note::QueueExpired { waited_us, ttl_us } => json!({
-                "code": self.code(), "waited": numbers::length(*waited_us), "ttl": numbers::length(*ttl_us),
+                "code": self.code(), "waited": duration::print(*waited_us), "ttl": duration::print(*ttl_us),
             }),
             Note::ShardChosen { recipient_pool } | Note::Skipped { recipient_pool } => {
                 json!({"code": self.code(), "pool": recipient_pool})

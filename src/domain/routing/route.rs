@@ -71,14 +71,17 @@ pub fn route<W: World>(
     Ok(pass.passed(end))
 }
 
-/// Whether each member of a recipient pool, or only one, may have this work now: what the gate says. Empty when the
-/// recipient pool does not route.
+/// A member, and why it may not have the work; none when it may.
+pub type Eligibility = (RecipientId, Option<Reason>);
+
+/// Whether each member of a recipient pool may have this work now: what the gate says. Empty when the recipient pool does
+/// not route.
 pub fn eligible_now<W: World>(
     request: &Request,
     now: Micros,
     recipient_pool: RecipientPoolId,
     world: &W,
-) -> Result<Vec<(RecipientId, Option<Reason>)>, Stopped<W::Error>> {
+) -> Result<Vec<Eligibility>, Stopped<W::Error>> {
     let mut pass = Pass::new(request, now, DecisionId([0; 16]), world)?;
     match pass
         .prepared(recipient_pool)?
@@ -181,7 +184,7 @@ impl<'p, W: World> Pass<'p, W> {
                 from: from.as_deref(),
                 shard: shard.take(),
             };
-            match hop::enter(self, &prepared, entered)? {
+            match hop::enter(self, &prepared, &entered)? {
                 Hopped::Ended(outcome, ends) => {
                     return Ok(End {
                         outcome: self.named(outcome, depth),
@@ -212,15 +215,18 @@ impl<'p, W: World> Pass<'p, W> {
 
     /// A pass whose last step was a hop says so, when it found nobody there.
     fn named(&self, outcome: Outcome, depth: u32) -> Outcome {
-        match outcome {
-            Outcome::Queued | Outcome::Offered | Outcome::QueuedForClaim if depth > 0 => match self
-                .request
-                .cause
-            {
-                Cause::Escalation if self.visited.len() == self.request.trail.len() + 1 => Outcome::Escalated,
-                _ => Outcome::Overflowed,
-            },
-            other => other,
+        let found_nobody = matches!(
+            outcome,
+            Outcome::Queued | Outcome::Offered | Outcome::QueuedForClaim
+        );
+        if depth == 0 || !found_nobody {
+            return outcome;
+        }
+        let is_first = self.visited.len() == self.request.trail.len() + 1;
+        if self.request.cause == Cause::Escalation && is_first {
+            Outcome::Escalated
+        } else {
+            Outcome::Overflowed
         }
     }
 

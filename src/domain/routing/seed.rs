@@ -27,7 +27,9 @@ pub fn seed(decision: DecisionId, strategy: &str) -> u64 {
 /// A number from 0 to 1, neither included, with 53 bits of `bits`.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
 pub fn unit(bits: u64) -> f64 {
-    ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+    let unit = ((bits >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
+    // The largest of them would be rounded up to 1.
+    unit.min(1.0 - f64::EPSILON / 2.0)
 }
 
 /// The next number of `chance` from 0 to 1, neither included.

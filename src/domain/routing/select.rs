@@ -265,7 +265,10 @@ impl<'c> Ran<'c> {
             };
             self.leave(|one| {
                 let own = key(one);
-                let apart = own.iter().zip(&best).find(|(own, best)| own != best)?;
+                let apart = own
+                    .iter()
+                    .zip(&best)
+                    .find(|(own, best)| own.total_cmp(best).is_ne())?;
                 Some(ladder::lost_by_score(*apart.0, *apart.1))
             });
         }

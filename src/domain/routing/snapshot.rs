@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::candidate::{Bid, Candidate, Learned};
+use super::canonical;
 use super::known::Known;
 use super::live::Live;
 use super::objects::{Hours, Location, PipelineMode, Recipient, RecipientPool, Rule, Status, Trait};
 use super::pass::{Flow, Passed, Request, Stopped, route};
 use super::reads::Reads;
 use super::ready::{Prepared, ReadyRule};
+use super::route::ENGINE;
 use super::state::{Holder, StageState};
-use super::{canonical, seed};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, sha256_hex};
 use crate::words::time::Micros;
 
@@ -48,7 +49,6 @@ pub enum Unreadable {
 struct Kept {
     version: u32,
     engine: String,
-    seed: String,
     decision: DecisionId,
     now: Micros,
     request: Request,
@@ -173,7 +173,11 @@ impl Member {
 
 /// The snapshot of a pass.
 pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
-    let read = &passed.read;
+    take(request, passed.decision.at, passed.decision.id, &passed.read)
+}
+
+/// The snapshot of a pass over what it read.
+pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) -> Snapshot {
     let reads = Reads::of(request, read);
     let rules = |ready: &[ReadyRule]| ready.iter().map(|ready| ready.rule.clone()).collect();
     let kept_pool = |prepared: &Option<Arc<Prepared>>| {
@@ -185,10 +189,9 @@ pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
     let members = |all: &Vec<Candidate>| all.iter().map(|one| Member::of(one, &reads)).collect();
     let kept = Kept {
         version: VERSION,
-        engine: passed.decision.digests.engine.clone(),
-        seed: format!("{:016x}", passed.decision.randomness.seed),
-        decision: passed.decision.id,
-        now: passed.decision.at,
+        engine: ENGINE.to_owned(),
+        decision,
+        now,
         request: request.clone(),
         tenant: read.tenant.clone(),
         default_pool: read.default_recipient_pool,
@@ -300,11 +303,6 @@ impl Recalled {
                 Stopped::Refused(refusal) => format!("{refusal:?}"),
             })
         })
-    }
-
-    /// The seed with which a strategy drew.
-    pub fn seed(&self, strategy: &str) -> u64 {
-        seed::seed(self.decision, strategy)
     }
 }
 

@@ -1,6 +1,11 @@
 //! A decision in one sentence, and who was closest.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "values and reasons are asked for the few kinds that matter; every other one is answered alike"
+)]
 
 use super::decision::Outcome;
+use super::duration;
 use super::explanation::{Explanation, NearestMiss, Verdict};
 use super::numbers;
 use super::reason::{Note, Reason};
@@ -55,7 +60,7 @@ pub(super) fn sentence(
 fn dropped(explanation: &Explanation, notes: &[Note]) -> String {
     for note in notes {
         if let Note::QueueExpired { waited_us, .. } = note {
-            return format!("it waited {} and was dropped", numbers::length(*waited_us));
+            return format!("it waited {} and was dropped", duration::print(*waited_us));
         }
     }
     match explanation

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::read::Target;
+use crate::store::routing_objects::recipient_pool_named;
 use crate::store::routing_rows::ObjectRow;
 use crate::store::tables::{CLAIM_QUEUES, RECIPIENT_POOLS, RULES};
 use crate::store::{Rows, StoreError, Tx};
@@ -127,6 +128,11 @@ pub fn check_targets(
             Target::Other(pointer, id) | Target::RecipientPool(pointer, id) => {
                 let is_there = rows.has(&RECIPIENT_POOLS, &(tenant, *id))?;
                 (!is_there).then(|| Fault::new(pointer, "pool.not_found", format!("there is no pool {id}")))
+            }
+            Target::Named(pointer, name) => {
+                let is_there = recipient_pool_named(rows, tenant, name)?.is_some();
+                let detail = format!("there is no pool `{name}`");
+                (!is_there).then(|| Fault::new(pointer, "pipeline.target_missing", detail))
             }
             Target::ClaimQueue(pointer, id) => {
                 let is_there = rows.has(&CLAIM_QUEUES, &(tenant, *id))?;

@@ -65,7 +65,7 @@ class Query {
 }
 
 /** Heads of the feed's topics, and what pages call them. */
-const GROUPS = { run: "runs", report: "runs", pool: "slots", job: "jobs", node: "nodes", config: "config", workflow: "workflows", checkpoint: "runs" };
+const GROUPS = { run: "runs", report: "runs", pool: "slots", job: "jobs", node: "nodes", config: "config", workflow: "workflows", checkpoint: "runs", routing: "routing" };
 
 /** @type {Map<string, Query>} */
 const queries = new Map();

@@ -11,6 +11,8 @@ export const to = {
   jobs: (filter = "") => `/ui/jobs${filter ? `?filter=${encode(filter)}` : ""}`,
   job: (name, tab = "") => `/ui/jobs/${encode(name)}${tab ? `?tab=${tab}` : ""}`,
   slots: (name = "") => `/ui/slots${name ? `/${encode(name)}` : ""}`,
+  routing: (id = "", tab = "") => `/ui/routing${id ? `/${encode(id)}` : ""}${tab ? `?tab=${tab}` : ""}`,
+  decision: (id) => `/ui/routing?decision=${encode(id)}`,
   settings: (tab = "") => `/ui/settings${tab ? `?tab=${tab}` : ""}`,
   api: (operation = "") => `/ui/api${operation ? `?operation=${encode(operation)}` : ""}`,
 };

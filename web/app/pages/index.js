@@ -7,6 +7,7 @@ import { Approvals } from "./approvals.js";
 import { Home } from "./home.js";
 import { Job } from "./job.js";
 import { Jobs } from "./jobs.js";
+import { Routing } from "./routing.js";
 import { Run } from "./run.js";
 import { Runs } from "./runs.js";
 import { Settings } from "./settings.js";
@@ -20,6 +21,7 @@ const PAGES = {
   workflows: { title: "Workflows", show: (id) => (id ? html`<${Workflow} key=${id} slug=${id} />` : html`<${Workflows} />`) },
   jobs: { title: "Jobs and schedules", show: (id) => (id ? html`<${Job} key=${id} id=${id} />` : html`<${Jobs} />`) },
   slots: { title: "Resource pools", show: (id) => html`<${Slots} name=${id} />` },
+  routing: { title: "Routing", show: (id) => html`<${Routing} id=${id} />` },
   approvals: { title: "Approvals", show: () => html`<${Approvals} />` },
   settings: { title: "Settings", show: () => html`<${Settings} />` },
   api: { title: "API", show: () => html`<${Api} />` },

@@ -23,6 +23,7 @@ export const PAGES = [
   { page: "workflows", title: "Workflows", icon: "graph", href: to.workflows(), key: "w" },
   { page: "jobs", title: "Jobs and schedules", icon: "calendar", href: to.jobs(), key: "s" },
   { page: "slots", title: "Resource pools", icon: "slots", href: to.slots(), key: "p" },
+  { page: "routing", title: "Routing", icon: "fork", href: to.routing(), key: "o" },
   { page: "approvals", title: "Approvals", icon: "person", href: to.approvals(), key: "v" },
   { page: "settings", title: "Settings", icon: "gear", href: to.settings(), key: "e" },
   { page: "api", title: "API", icon: "api", href: to.api(), key: "a" },

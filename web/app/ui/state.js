@@ -26,6 +26,7 @@ const STATES = {
   late: ["late", "bad", "late"],
   failing: ["cross", "bad", "failing"],
   fine: ["check", "good", "fine"],
+  blocked: ["blocked", "bad", "blocked"],
   disabled: ["off", "calm", "disabled"],
   draining: ["down", "wait", "draining"],
   drained: ["off", "calm", "drained"],

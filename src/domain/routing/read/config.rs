@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::catalogue;
 use super::fields::{Fields, escaped};
 use super::recipient_pool::Target;
 use crate::domain::routing::duration::LONGEST_US;
@@ -13,7 +12,9 @@ use crate::domain::routing::objects::{
     BusyPolicy, ClaimBudget, Dedup, Explain, FallbackKind, FlowControl, OnDuplicate, OnLimit, PipelineMode,
     RecipientPoolConfig, RoutingMode, ShardBy, Sharding, Sla,
 };
-use crate::expr::{Profile, Program, line_and_column};
+use crate::domain::routing::pipeline::{self, Fallback, Options, Pipeline};
+use crate::domain::routing::strategies::{self, check_options, info};
+use crate::domain::routing::{recipes, sight};
 use crate::words::ids::{ClaimQueueId, RecipientPoolId};
 use crate::words::limits;
 
@@ -48,9 +49,6 @@ const KNOWN: [&str; 26] = [
     "age_step",
     "explain",
 ];
-
-/// What expressions over work see.
-const OF_WORK: [&str; 5] = ["work", "pool", "hop", "tenant", "now"];
 
 impl RecipientPoolConfig {
     /// Nothing is set.
@@ -87,12 +85,6 @@ impl RecipientPoolConfig {
     }
 }
 
-/// The sentence about a strategy that there is not.
-pub(super) fn unknown_strategy(text: &str) -> String {
-    let near = catalogue::nearest(text);
-    format!("there is no strategy `{text}`; the nearest are {near}")
-}
-
 /// Reads `config`.
 pub(super) fn read(
     object: &mut Fields<'_>,
@@ -104,7 +96,7 @@ pub(super) fn read(
         return config;
     };
     let fields = &mut fields;
-    read_strategies(fields, &mut config);
+    read_strategies(fields, &mut config, targets);
     read_routing(fields, &mut config);
     read_fallback(fields, &mut config, targets);
     read_capacity(fields, &mut config, warnings);
@@ -116,22 +108,23 @@ pub(super) fn read(
     config
 }
 
-fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
-    config.strategy_pipelines = pipelines(fields);
+fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig, targets: &mut Vec<Target>) {
     config.strategy_options = options(fields);
+    config.strategy_pipelines = pipelines(fields, &config.strategy_options, targets);
     let three = ["default_strategy", "default_strategy_pipeline", "default_recipe"];
-    let sent: Vec<&str> = three.into_iter().filter(|key| fields.has(key)).collect();
-    if let [first, second, ..] = sent[..] {
+    let given: Vec<&str> = three.into_iter().filter(|key| fields.has(key)).collect();
+    if let [first, second, ..] = given[..] {
         let detail = format!("`{first}` is set too: at most one of the three `default_*` fields may be");
         fields.fault(second, "config.exclusive", detail);
     }
     config.default_strategy = fields.text("default_strategy", limits::ROUTING_NAME_CHARS_MAX);
     if let Some(text) = config
         .default_strategy
-        .clone()
-        .filter(|text| !catalogue::is_strategy(text))
+        .as_deref()
+        .filter(|text| info(text).is_none())
     {
-        fields.fault("default_strategy", "strategy.unknown", unknown_strategy(&text));
+        let fault = strategies::options::unknown(&fields.pointer("default_strategy"), text);
+        fields.push(fault);
     }
     config.default_strategy_pipeline =
         fields.text("default_strategy_pipeline", limits::ROUTING_NAME_CHARS_MAX);
@@ -142,8 +135,9 @@ fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
         fields.fault("default_strategy_pipeline", "pipeline.unknown", detail);
     }
     if let Some(text) = fields.text("default_recipe", limits::ROUTING_NAME_CHARS_MAX) {
-        match catalogue::recipe(&text) {
-            Some(pinned) => {
+        match recipes::find(&text) {
+            Some(recipe) => {
+                let pinned = recipe.pinned();
                 fields.set("default_recipe", pinned.as_str());
                 config.default_recipe = Some(pinned);
             }
@@ -157,7 +151,11 @@ fn read_strategies(fields: &mut Fields<'_>, config: &mut RecipientPoolConfig) {
 }
 
 /// Named pipelines.
-fn pipelines(fields: &mut Fields<'_>) -> BTreeMap<String, Value> {
+fn pipelines(
+    fields: &mut Fields<'_>,
+    options: &Options,
+    targets: &mut Vec<Target>,
+) -> BTreeMap<String, Value> {
     let map = fields.map("strategy_pipelines").unwrap_or_default();
     if map.len() > limits::PIPELINES_MAX {
         let detail = format!(
@@ -168,30 +166,49 @@ fn pipelines(fields: &mut Fields<'_>) -> BTreeMap<String, Value> {
         fields.fault("strategy_pipelines", "field.range", detail);
     }
     let at = fields.pointer("strategy_pipelines");
-    for (name, value) in map.iter().filter(|(_, value)| !value.is_object()) {
+    for (name, value) in map.iter().filter(|(_, value)| !value.is_null()) {
         let pointer = format!("{at}/{}", escaped(name));
-        let detail = format!("must be an object with stages, not {value}");
-        fields.push(Fault::new(pointer, "field.type", detail));
+        match pipeline::read(&pointer, name, value, options, &Options::new()) {
+            Ok(read) => targets_of(&read, &pointer, targets),
+            Err(faults) => {
+                for fault in faults {
+                    fields.push(fault);
+                }
+            }
+        }
     }
-    map.into_iter().filter(|(_, value)| value.is_object()).collect()
+    map.into_iter().collect()
+}
+
+/// The recipient pools to which the fallbacks of a pipeline lead.
+fn targets_of(pipeline: &Pipeline, pointer: &str, targets: &mut Vec<Target>) {
+    for (index, fallback) in pipeline.fallback.iter().enumerate() {
+        let place = format!("{pointer}/fallback/{index}");
+        match fallback {
+            Fallback::Overflow(pipeline::Target::Name(name)) => {
+                targets.push(Target::Named(format!("{place}/overflow"), name.clone()));
+            }
+            Fallback::Overflow(pipeline::Target::Id(id)) => {
+                targets.push(Target::RecipientPool(format!("{place}/overflow"), *id));
+            }
+            Fallback::Pipeline(inner) => targets_of(inner, &place, targets),
+            Fallback::Queue(_) | Fallback::Drop => {}
+        }
+    }
 }
 
 /// Options by strategy.
-fn options(fields: &mut Fields<'_>) -> BTreeMap<String, Map<String, Value>> {
+fn options(fields: &mut Fields<'_>) -> Options {
     let map = fields.map("strategy_options").unwrap_or_default();
     let at = fields.pointer("strategy_options");
-    let mut found = BTreeMap::new();
+    let mut found = Options::new();
     for (strategy, value) in map {
         let pointer = format!("{at}/{}", escaped(&strategy));
         match value {
-            _ if !catalogue::is_strategy(&strategy) => {
-                fields.push(Fault::new(
-                    pointer,
-                    "strategy.unknown",
-                    unknown_strategy(&strategy),
-                ));
-            }
             Value::Object(options) => {
+                for fault in check_options(&pointer, &strategy, &options) {
+                    fields.push(fault);
+                }
                 found.insert(strategy, options);
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -322,24 +339,12 @@ fn expression(fields: &mut Fields<'_>, key: &str) -> Option<String> {
         fields.fault(key, "field.type", "must be a text");
         return None;
     };
-    match Program::compile(&text, Profile::Rule, &OF_WORK) {
+    match sight::compile(&text, false) {
         Ok(_) => Some(text),
         Err(fault) => {
             let pointer = fields.pointer(key);
-            fields.push(at_place(pointer, &text, &fault));
+            fields.push(sight::fault_at(&pointer, &text, &fault));
             None
-        }
-    }
-}
-
-/// A fault of an expression, with its line and column where they are known.
-pub(super) fn at_place(pointer: String, text: &str, fault: &crate::expr::Fault) -> Fault {
-    let found = Fault::new(pointer, fault.code, fault.message.clone());
-    match fault.position {
-        None => found,
-        Some(position) => {
-            let (line, column) = line_and_column(text, position);
-            found.member("line", line).member("column", column)
         }
     }
 }

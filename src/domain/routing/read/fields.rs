@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::domain::routing::duration;
 use crate::domain::routing::fault::Fault;
 use crate::words::limits;
+use crate::words::time::Micros;
 
 /// One object that is read, and where it stands.
 pub(super) struct Fields<'a> {
@@ -182,6 +183,16 @@ impl<'a> Fields<'a> {
         }
         self.set(key, duration::print(us));
         Some(us)
+    }
+
+    /// An instant in RFC 3339.
+    pub(super) fn instant(&mut self, key: &str) -> Option<Micros> {
+        let at = self.map.get(key)?.as_str().and_then(Micros::parse);
+        match at {
+            None => self.wrong_type(key, "an instant in RFC 3339, like 2026-01-31T08:00:00Z"),
+            Some(at) => self.set(key, at.to_string()),
+        }
+        at
     }
 
     /// One of a closed list of words.

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::catalogue;
 use super::config;
 use super::fields::Fields;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{KillSwitch, RecipientPool, Status};
+use crate::domain::routing::{recipes, strategies};
 use crate::words::ids::{ClaimQueueId, RecipientPoolId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -30,6 +30,8 @@ pub enum Target {
     RecipientPool(String, RecipientPoolId),
     /// It must exist, without a circle and not too deep.
     Parent(RecipientPoolId),
+    /// One of this name must exist: where a pipeline falls back to.
+    Named(String, String),
     /// It must exist.
     ClaimQueue(String, ClaimQueueId),
 }
@@ -116,9 +118,8 @@ fn check_strategy<V>(
         }
         return;
     }
-    let is_recipe = strategy.contains('@') && catalogue::recipe(strategy).is_some();
-    if !is_recipe && !catalogue::is_strategy(strategy) {
-        let detail = config::unknown_strategy(strategy);
-        fields.fault("strategy", "strategy.unknown", detail);
+    let is_recipe = strategy.contains('@') && recipes::find(strategy).is_some();
+    if !is_recipe && strategies::info(strategy).is_none() {
+        fields.push(strategies::options::unknown("/strategy", strategy));
     }
 }

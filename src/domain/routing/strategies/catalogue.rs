@@ -96,6 +96,10 @@ pub struct Parameter {
 }
 
 /// What is known of a strategy without running it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, told one by one on the wire"
+)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Info {
     /// Its key.

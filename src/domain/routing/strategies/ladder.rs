@@ -64,11 +64,12 @@ pub fn best_of(
         if at == winner {
             return Fate::Won;
         }
-        Fate::Not(match compare(winner, at) {
-            Ordering::Equal => Reason::LostTie {
+        Fate::Not(if compare(winner, at).is_eq() {
+            Reason::LostTie {
                 on: ladder(&eligible[winner], &eligible[at]).1,
-            },
-            _ => lost_by_score(scores[at], scores[winner]),
+            }
+        } else {
+            lost_by_score(scores[at], scores[winner])
         })
     };
     let mut selection = Selection::of((0..eligible.len()).map(fate).collect());

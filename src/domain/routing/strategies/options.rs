@@ -1,5 +1,10 @@
 //! Parameters of strategies: checked when an object is written, resolved when a pipeline is made.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "values and reasons are asked for the few kinds that matter; every other one is answered alike"
+)]
 
+use crate::domain::routing::duration;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -51,13 +56,13 @@ pub fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-fn wrong_type(at: &str, info: &Info, parameter: &Parameter, wanted: &str) -> Option<Fault> {
+fn wrong_type(at: &str, info: &Info, parameter: &Parameter, wanted: &str) -> Fault {
     let detail = format!("`{}` of `{}` must be {wanted}", parameter.name, info.key);
-    Some(Fault::new(at, "option.type", detail).member("expected", parameter.kind.to_string()))
+    Fault::new(at, "option.type", detail).member("expected", parameter.kind.to_string())
 }
 
 fn check_one(at: &str, info: &Info, parameter: &Parameter, value: &Value) -> Option<Fault> {
-    let wrong = |wanted: &str| wrong_type(at, info, parameter, wanted);
+    let wrong = |wanted: &str| Some(wrong_type(at, info, parameter, wanted));
     match parameter.kind {
         ParameterType::Number => match value.as_f64() {
             Some(number) => out_of_range(at, parameter, number, ""),
@@ -71,23 +76,23 @@ fn check_one(at: &str, info: &Info, parameter: &Parameter, value: &Value) -> Opt
             Value::Bool(_) => None,
             _ => wrong("true or false"),
         },
-        ParameterType::Length => match value.as_str().and_then(numbers::read_length) {
+        ParameterType::Length => match value.as_str().and_then(duration::read) {
             Some(us) => out_of_range(at, parameter, numbers::real(us) / 1e6, "s"),
             None => wrong("a length of time, like \"30s\""),
         },
         ParameterType::Word(words) => match value.as_str() {
             Some(word) if words.contains(&word) => None,
-            Some(_) => not_among(at, words),
+            Some(_) => Some(not_among(at, words)),
             None => wrong("a text"),
         },
         ParameterType::Words(words) => match value.as_array() {
-            Some(list) if list.is_empty() => not_among(at, words),
+            Some(list) if list.is_empty() => Some(not_among(at, words)),
             Some(list) => {
                 let fits = |word: &Value| word.as_str().is_some_and(|word| words.contains(&word));
                 if list.iter().all(fits) {
                     None
                 } else {
-                    not_among(at, words)
+                    Some(not_among(at, words))
                 }
             }
             None => wrong("a list of texts"),
@@ -121,7 +126,7 @@ fn check_expression(
     sees_recipient: bool,
 ) -> Option<Fault> {
     let Some(text) = value.as_str() else {
-        return wrong_type(at, info, parameter, "an expression, as text");
+        return Some(wrong_type(at, info, parameter, "an expression, as text"));
     };
     if sees_recipient && is_attribute_name(text) {
         return None;
@@ -133,7 +138,7 @@ fn check_expression(
 
 fn check_numbers(at: &str, info: &Info, parameter: &Parameter, value: &Value) -> Option<Fault> {
     let Some(map) = value.as_object() else {
-        return wrong_type(at, info, parameter, "a map of names to numbers");
+        return Some(wrong_type(at, info, parameter, "a map of names to numbers"));
     };
     if let Some((name, _)) = map
         .iter()
@@ -160,9 +165,9 @@ fn check_numbers(at: &str, info: &Info, parameter: &Parameter, value: &Value) ->
     None
 }
 
-fn not_among(at: &str, words: &[&str]) -> Option<Fault> {
+fn not_among(at: &str, words: &[&str]) -> Fault {
     let detail = format!("must be one of {}", words.join(", "));
-    Some(Fault::new(at, "option.range", detail).member("allowed", words.to_vec()))
+    Fault::new(at, "option.range", detail).member("allowed", words.to_vec())
 }
 
 fn out_of_range(at: &str, parameter: &Parameter, number: f64, unit: &str) -> Option<Fault> {
@@ -268,7 +273,7 @@ impl Params {
 
     /// A length of time in microseconds.
     pub fn length_us(&self, name: &str) -> u64 {
-        numbers::read_length(self.text(name)).unwrap_or(0)
+        duration::read(self.text(name)).unwrap_or(0)
     }
 
     /// A map of names to numbers.

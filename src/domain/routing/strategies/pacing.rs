@@ -27,7 +27,7 @@ fn passed(member: &Candidate, start: Micros, window_us: u64, now: Micros) -> f64
     let (mut open, mut before) = (0_u64, 0_u64);
     let mut at = start;
     while at < start.plus(window_us) {
-        if opening::closed(&member.recipient, at).is_none() {
+        if opening::is_open(&member.recipient, at) {
             open += 1;
             before += u64::from(at < now);
         }

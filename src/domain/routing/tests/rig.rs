@@ -9,11 +9,14 @@ use crate::domain::routing::candidate::{Candidate, Learned};
 use crate::domain::routing::known::Known;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::{
-    Action, ActionKind, BusyPolicy, Explain, FallbackKind, PipelineMode, Recipient, RecipientPool,
+    Action, ActionKind, BusyPolicy, Explain, FallbackKind, Location, PipelineMode, Recipient, RecipientPool,
     RecipientPoolConfig, RecipientState, RoutingMode, Rule, Status, Trait, TraitOp, TraitType,
 };
 use crate::domain::routing::pass::{Ends, Passed, Request, route};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
+use crate::domain::routing::sight::{Sight, Times};
+use crate::domain::routing::strategies::contract::{Eligible, Memory, Round, Selection};
+use crate::domain::routing::strategies::dispatch;
 use crate::domain::routing::work::Work;
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RuleId, WorkId};
 use crate::words::time::Micros;
@@ -252,7 +255,7 @@ impl Rig {
         let options = options.as_object().cloned().expect("options are an object");
         let key = strategy.to_owned();
         self.configure(1, |known| {
-            drop(known.config.strategy_options.insert(key, options))
+            drop(known.config.strategy_options.insert(key, options));
         });
     }
 
@@ -336,5 +339,62 @@ impl Rig {
             self.now = self.now.plus(1_000);
         }
         names.join(" ")
+    }
+}
+
+impl Rig {
+    /// Work and every member of recipient pool 1 have a place.
+    pub(crate) fn place_everybody(&mut self) {
+        let place = Location {
+            latitude: 36.12,
+            longitude: -86.67,
+        };
+        self.request.work.location = Some(place);
+        for member in self
+            .world
+            .candidates
+            .get_mut(&pool_id(1))
+            .expect("it has members")
+        {
+            Arc::make_mut(&mut member.recipient).location = Some(place);
+        }
+    }
+
+    /// The strategy of recipient pool 1 alone, over all of its members: for tests of many thousand picks.
+    pub(crate) fn select(&self, decision: DecisionId) -> Selection {
+        let prepared = self.world.recipient_pools[&pool_id(1)]
+            .as_ref()
+            .expect("it is there");
+        let pipeline = prepared.pipeline.as_ref().expect("it is admitted");
+        let members = &self.world.candidates[&pool_id(1)];
+        let eligible: Vec<Eligible> = members
+            .iter()
+            .enumerate()
+            .map(|(index, candidate)| Eligible {
+                candidate,
+                index,
+                weight: candidate.recipient.weight_micro.cast_signed(),
+                score: 0.0,
+                boost: 0.0,
+                over: false,
+            })
+            .collect();
+        let times = Times {
+            now: self.now,
+            waited_us: 0,
+            attempt: 1,
+        };
+        let round = Round {
+            work: &self.request.work,
+            now: self.now,
+            hop_since: self.now,
+            decision,
+            sight: &Sight::of_work(&self.request.work, times, "default"),
+            traits: &self.world.traits,
+            members,
+            memory: &Memory::default(),
+            forced: None,
+        };
+        dispatch::select(&pipeline.pick.used, &eligible, &round)
     }
 }

@@ -10,7 +10,7 @@ use crate::domain::routing::offer::Offer;
 use crate::domain::routing::pass::Cause;
 use crate::domain::routing::reason::Note;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
-use crate::domain::routing::{numbers, sla};
+use crate::domain::routing::{duration, sla};
 use crate::store::live_rows::DecisionRow;
 use crate::store::{StoreError, Tx, decisions, routing_objects, waiting_work};
 use crate::words::ids::{DecisionId, TenantId, WorkId};
@@ -120,7 +120,7 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: Ended<'_>) -> Result<(), St
         outcome: Outcome::Dropped,
         summary: format!(
             "Dropped: it waited {} in {place}, and nobody could take it.",
-            numbers::length(now.since(ended.since))
+            duration::print(now.since(ended.since))
         ),
         recipient_pool: chosen,
         first_pool: None,

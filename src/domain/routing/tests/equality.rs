@@ -1,0 +1,244 @@
+//! What must never change a decision: the order of candidates, the way through the gate, a replay.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::chance::{random, strategies};
+use super::rig::{Rig, pool_id};
+use crate::domain::routing::decision::Outcome;
+use crate::domain::routing::objects::{Explain, PipelineMode};
+use crate::domain::routing::pass::Passed;
+use crate::domain::routing::reason::CODES;
+use crate::domain::routing::snapshot::{differences, recall, take};
+use crate::domain::routing::strategies::CATALOGUE;
+use crate::words::chance::Chance;
+
+fn essence(passed: &Passed) -> String {
+    let decision = passed.decision.essence(Explain::All, false);
+    let (states, bound) = (&passed.states, &passed.bound);
+    format!(
+        "{} {:?} {states:?} {bound:?}",
+        Value::Object(decision),
+        passed.ends
+    )
+}
+
+/// Every strategy in turn, so many random worlds in all.
+fn worlds(seed: u64, count: usize, mut check: impl FnMut(&mut Chance, &str, Rig)) {
+    let mut chance = Chance::new(seed);
+    let strategies = strategies();
+    for strategy in strategies.iter().cycle().take(count) {
+        let rig = random(&mut chance, strategy);
+        check(&mut chance, strategy, rig);
+    }
+}
+
+#[test]
+fn test_20_shuffled_candidates_give_the_identical_decision() {
+    worlds(20, 2_000, |chance, strategy, mut rig| {
+        let first = essence(&rig.look());
+        for members in rig.world.candidates.values_mut() {
+            for at in (1..members.len()).rev() {
+                let other = usize::try_from(chance.below(at as u64 + 1)).unwrap();
+                members.swap(at, other);
+            }
+        }
+        assert_eq!(essence(&rig.look()), first, "{strategy}");
+    });
+}
+
+#[test]
+fn test_54_linear_and_dag_decide_alike() {
+    let mut outcomes = BTreeSet::new();
+    worlds(54, 10_000, |_, strategy, mut rig| {
+        rig.world.pipeline_mode = PipelineMode::Linear;
+        let linear = rig.look();
+        outcomes.insert(linear.decision.outcome);
+        rig.world.pipeline_mode = PipelineMode::Dag;
+        assert_eq!(essence(&rig.look()), essence(&linear), "{strategy}");
+    });
+    // The worlds are of every kind.
+    for outcome in [
+        Outcome::Assigned,
+        Outcome::AssignedOverCapacity,
+        Outcome::Broadcast,
+        Outcome::Offered,
+        Outcome::Queued,
+        Outcome::QueuedForClaim,
+        Outcome::Overflowed,
+        Outcome::DeferredCatchall,
+        Outcome::Dropped,
+        Outcome::NoRuleMatched,
+        Outcome::Duplicate,
+    ] {
+        assert!(
+            outcomes.contains(&outcome),
+            "{outcome:?} never happened: {outcomes:?}"
+        );
+    }
+}
+
+#[test]
+fn the_mode_shadow_commits_linear_and_finds_no_difference() {
+    worlds(55, 500, |_, strategy, mut rig| {
+        rig.world.pipeline_mode = PipelineMode::Linear;
+        let linear = essence(&rig.look());
+        rig.world.pipeline_mode = PipelineMode::Shadow;
+        let shadow = rig.look();
+        assert_eq!(shadow.decision.mode_diff, None, "{strategy}");
+        assert_eq!(essence(&shadow), linear, "{strategy}");
+    });
+}
+
+#[test]
+fn test_29_random_decisions_replay_byte_identically() {
+    worlds(29, 10_000, |_, strategy, rig| {
+        let passed = rig.look();
+        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read);
+        let recalled = recall(&kept.text).expect("it is readable");
+        let again = recalled.replay().expect("it is admitted");
+        assert_eq!(essence(&again), essence(&passed), "{strategy}");
+        let stored = passed.decision.to_json(Explain::First);
+        assert_eq!(
+            differences(&stored, &again.decision.to_json(Explain::First)),
+            [],
+            "{strategy}"
+        );
+        let second = take(&recalled.request, recalled.now, recalled.decision, &again.read);
+        assert_eq!(second, kept, "{strategy}");
+        assert!(!kept.text.contains("never read"));
+    });
+}
+
+#[test]
+fn a_replay_with_another_pipeline_tells_what_would_have_been() {
+    let mut rig = Rig::new("least_loaded", &["a", "b"]);
+    rig.member("a", |_, live| live.current = 1);
+    let passed = rig.look();
+    let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read);
+    let mut recalled = recall(&kept.text).unwrap();
+    recalled.request.pipeline = Some(json!({"stages": [{"pick": {"strategy": "round_robin"}}]}));
+    let other = recalled.replay().unwrap();
+    assert_eq!(
+        (rig.winner(&passed), rig.winner(&other)),
+        ("b".to_owned(), "a".to_owned())
+    );
+    let found = differences(
+        &passed.decision.to_json(Explain::First),
+        &other.decision.to_json(Explain::First),
+    );
+    assert!(
+        found
+            .iter()
+            .any(|(pointer, ..)| pointer == "/winners/0/recipient_id"),
+        "{found:?}"
+    );
+    // A decision of another version of the program says so.
+    let mut older = passed.decision.to_json(Explain::First);
+    older["config"]["engine"] = json!("ductor 0.0.1");
+    assert_eq!(recalled.engine, passed.decision.digests.engine);
+    assert_ne!(older["config"]["engine"], json!(recalled.engine));
+    assert!(recall("{}").is_err() && recall(&kept.text.replace("\"version\":1", "\"version\":2")).is_err());
+}
+
+#[test]
+fn invariants_of_explanations_hold_in_random_worlds() {
+    let mut seen = BTreeSet::new();
+    worlds(11, 4_000, |_, strategy, rig| {
+        let decision = rig.look().decision;
+        let explanation = &decision.explanation;
+        assert_eq!(
+            explanation.candidates.len(),
+            explanation.considered(),
+            "{strategy}"
+        );
+        let won: Vec<_> = explanation
+            .candidates
+            .iter()
+            .filter(|one| one.reason.is_none())
+            .collect();
+        assert_eq!(won.len(), decision.winners.len(), "{strategy}");
+        for verdict in won {
+            assert!(
+                decision
+                    .winners
+                    .iter()
+                    .any(|winner| winner.recipient == verdict.recipient.id)
+            );
+        }
+        let histogram = explanation.histogram();
+        let sum: usize = histogram.values().sum();
+        assert_eq!(
+            sum,
+            explanation.considered() - decision.winners.len(),
+            "{strategy}"
+        );
+        for code in histogram.keys() {
+            assert!(CODES.contains(code), "{code}");
+        }
+        seen.extend(histogram.keys().copied());
+        assert!(
+            decision.summary.ends_with('.') && decision.summary.len() < 400,
+            "{}",
+            decision.summary
+        );
+        if decision.outcome == Outcome::Assigned {
+            assert!(
+                decision
+                    .randomness
+                    .propensity
+                    .is_none_or(|p| p > 0.0 && p <= 1.0 + 1e-12),
+                "{strategy}"
+            );
+        }
+    });
+    let missing: Vec<_> = CODES.iter().filter(|code| !seen.contains(*code)).collect();
+    // Claims and budgets are the engine's; the rest needs a world made for it.
+    let made_elsewhere = [
+        "status.disabled",
+        "excluded",
+        "cooldown",
+        "claim.budget",
+        "lost.tie",
+    ];
+    assert!(
+        missing.iter().all(|code| made_elsewhere.contains(code)),
+        "{missing:?}"
+    );
+}
+
+#[test]
+fn test_21_equal_load_spreads() {
+    let names: Vec<String> = (0..10).map(|number| format!("m{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for info in CATALOGUE {
+        let by_load = [
+            "round_robin",
+            "weighted_round_robin",
+            "smooth_weighted_round_robin",
+            "least_loaded",
+            "most_available",
+            "least_utilized",
+            "weighted_least_request",
+            "longest_idle",
+            "priority",
+            "capacity_aware",
+            "fair",
+            "availability_fallback",
+            "sla_deadline",
+            "skill_match",
+        ];
+        if !by_load.contains(&info.key) {
+            continue;
+        }
+        let mut rig = Rig::new(info.key, &names);
+        for _ in 0..10 {
+            rig.route();
+            rig.now = rig.now.plus(1_000);
+        }
+        for member in &rig.world.candidates[&pool_id(1)] {
+            assert_eq!(member.live.current, 1, "{}: {}", info.key, member.recipient.name);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `/api/rules`: what leads work to a pool, and what filters, boosts and redirects inside of one.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, Uri};
+use axum::response::Response;
+use serde_json::Value;
+
+use super::app::App;
+use super::caller::Caller;
+use super::error::Problem;
+use super::input;
+use super::once::Once;
+use super::paging::{self, Page, Paging};
+use super::param::{Kind, Param};
+use super::recipient_pools::place_of;
+use super::routing::{self, EXPECTED, VIEW};
+use crate::domain::routing::print::View;
+use crate::engine::changes::rules::{self as changes, shown};
+use crate::store::tables::RULES;
+use crate::store::{Rows, StoreError, Tx};
+use crate::words::ids::{RuleId, TenantId};
+use crate::words::limits;
+
+const KIND: &str = "rule";
+
+/// Which ones are listed.
+pub(super) const FILTERS: [Param; 3] = [
+    Param::filter(
+        "pool_id",
+        Kind::Text,
+        "Attached to this pool; empty for the rules of the tenant.",
+    ),
+    Param::query("enabled", Kind::Flag, "Whether they take part."),
+    VIEW,
+];
+/// How one is deleted.
+pub(super) const DELETION: [Param; 1] = [EXPECTED];
+
+fn version_of(
+    tenant: TenantId,
+    id: RuleId,
+) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
+    move |tx| {
+        let row = tx.get(&RULES, &(tenant, id))?;
+        Ok(row.map(|row| row.object.record_version))
+    }
+}
+
+/// Creates one.
+pub(super) async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RuleId::fresh());
+    let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
+    routing::create(&app, once, "create rule", "/api/rules", change).await
+}
+
+/// One.
+pub(super) async fn show(
+    State(app): State<App>,
+    caller: Caller,
+    Path(text): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let view = routing::view_of(&input::query(&uri, &[VIEW])?)?;
+    let (tenant, id) = (caller.tenant, routing::id_of::<RuleId>(KIND, &text)?);
+    let found = app.engine.read(move |tx| tx.get(&RULES, &(tenant, id))).await?;
+    let row = found.ok_or_else(|| routing::missing(KIND, &text))?;
+    Ok(routing::show(&headers, shown(id, &row, view)))
+}
+
+/// Rules by pages, newest first.
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    uri: Uri,
+) -> Result<Json<Page<Value>>, Problem> {
+    let pairs = paging::query(&uri, &FILTERS)?;
+    let view = routing::view_of(&pairs)?;
+    let of = paging::values(&pairs, "pool_id");
+    let enabled = input::flag(&pairs, "enabled")?;
+    let mark = [
+        ("tenant", caller.tenant.0.to_string()),
+        ("pool_id", format!("{of:?}")),
+        ("enabled", format!("{enabled:?}")),
+    ];
+    let paging = Paging::of(&pairs, "rules", &mark, false)?;
+    let tenant = caller.tenant;
+    let page = app
+        .engine
+        .read(move |tx| page(tx, tenant, &paging, (&of, enabled), view));
+    Ok(Json(page.await?))
+}
+
+fn page(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    paging: &Paging,
+    (of, enabled): (&[String], Option<bool>),
+    view: View,
+) -> Result<Page<Value>, StoreError> {
+    let place = place_of(paging).map(|id| (tenant, RuleId(id)));
+    let scan = if paging.ascending {
+        Rows::scan
+    } else {
+        Rows::scan_back
+    };
+    // There are at most so many of a tenant.
+    let all = scan(rows, &RULES, &(tenant,), place.as_ref(), limits::RULES_MAX)?;
+    let mut found = Vec::new();
+    let (mut last, mut more) = (None, false);
+    for ((_, id), row) in all {
+        let attached = row.attached_to.map_or_else(String::new, |id| id.to_string());
+        let is_enabled = row.object.fields().get("enabled") != Some(&Value::Bool(false));
+        if !of.is_empty() && !of.contains(&attached) || enabled.is_some_and(|wanted| wanted != is_enabled) {
+            continue;
+        }
+        if found.len() == paging.size {
+            more = true;
+            break;
+        }
+        found.push(shown(id, &row, view));
+        last = Some(id.0);
+    }
+    let last = last.filter(|_| more);
+    Ok(paging.page(found, last.as_ref().map(<[u8; 16]>::as_slice)))
+}
+
+/// Changes what is sent of one.
+pub(super) async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    Path(text): Path<String>,
+    once: Once,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
+    let (once, sent) = routing::guarded_fields(once, &body)?;
+    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
+    routing::change(&app, once, "change rule", version_of(caller.tenant, id), change).await
+}
+
+/// Removes one.
+pub(super) async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path(text): Path<String>,
+    once: Once,
+    uri: Uri,
+    body: Bytes,
+) -> Result<Response, Problem> {
+    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
+    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
+    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id);
+    routing::change(&app, once, "delete rule", version_of(caller.tenant, id), change).await
+}
