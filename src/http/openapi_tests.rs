@@ -35,26 +35,10 @@ const ASKS: [&str; 6] = [
 ];
 
 /// The nouns of scopes.
+#[rustfmt::skip]
 const NOUNS: &[&str] = &[
-    "audit",
-    "claim",
-    "key",
-    "tenant",
-    "pool",
-    "recipient",
-    "rule",
-    "approval",
-    "job",
-    "slot",
-    "run",
-    "workflow",
-    "event",
-    "system",
-    "metrics",
-    "bridge",
-    "decision",
-    "assignment",
-    "claim",
+    "audit", "claim", "key", "tenant", "pool", "recipient", "rule", "approval", "job",
+    "slot", "run", "workflow", "event", "system", "metrics", "bridge", "decision", "assignment",
 ];
 
 #[test]
