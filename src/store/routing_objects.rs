@@ -163,29 +163,6 @@ pub fn rules_by_name(
     Ok(named)
 }
 
-/// What was compiled of the objects of a tenant is outdated, and what waits in a recipient pool may find somebody now.
-fn changed(
-    tx: &mut Tx<'_>,
-    tenant: TenantId,
-    recipient_pool: Option<RecipientPoolId>,
-    why: &str,
-) -> Result<(), StoreError> {
-    routing_live::revise(tx, tenant)?;
-    if let Some(recipient_pool) = recipient_pool {
-        routing_live::stir(tx, tenant, recipient_pool, why)?;
-    }
-    Ok(())
-}
-
-/// The traits have changed: every queue of the tenant is gone through once more.
-pub fn traits_changed(tx: &mut Tx<'_>, tenant: TenantId) -> Result<(), StoreError> {
-    changed(tx, tenant, None, "a trait has changed")?;
-    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
-        routing_live::stir(tx, tenant, id, "a trait has changed")?;
-    }
-    Ok(())
-}
-
 /// The rules without a recipient pool.
 pub fn rules_of_tenant(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Rule>, StoreError> {
     rules_of(rows, tenant, OF_TENANT)
@@ -217,6 +194,20 @@ pub fn traits(rows: &mut impl Rows, tenant: TenantId) -> Result<Vec<Trait>, Stor
     found.into_iter().map(one).collect()
 }
 
+/// What was compiled of the objects of a tenant is outdated, and what waits in a recipient pool may find somebody now.
+fn changed(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    recipient_pool: Option<RecipientPoolId>,
+    why: &str,
+) -> Result<(), StoreError> {
+    routing_live::revise(tx, tenant)?;
+    if let Some(recipient_pool) = recipient_pool {
+        routing_live::stir(tx, tenant, recipient_pool, why)?;
+    }
+    Ok(())
+}
+
 /// Writes a recipient pool with its name.
 pub fn put_recipient_pool(
     tx: &mut Tx<'_>,
@@ -245,7 +236,11 @@ pub fn remove_recipient_pool(
         tx.remove(&RECIPIENT_POOLS, &(tenant, id))?;
     }
     routing_live::forget_pool(tx, tenant, id)?;
-    changed(tx, tenant, None, "")
+    changed(tx, tenant, None, "")?;
+    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
+        routing_live::stir(tx, tenant, id, "a trait has changed")?;
+    }
+    Ok(())
 }
 
 /// Writes a recipient with its memberships, its name and its owner's id.
@@ -332,6 +327,27 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
         tx.remove(&RULES_OF, &(tenant, before.attached_to.unwrap_or(OF_TENANT), id))?;
         tx.remove(&RULES, &(tenant, id))?;
         changed(tx, tenant, before.attached_to, "a rule has gone")?;
+    }
+    Ok(())
+}
+
+/// Writes a trait; a row of the wish `None` removes it.
+pub fn put_trait(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    key: &str,
+    row: Option<&ObjectRow>,
+) -> Result<(), StoreError> {
+    let at = (tenant, key.to_owned());
+    match row {
+        Some(row) => tx.put(&TRAITS, &at, row)?,
+        None => {
+            tx.remove(&TRAITS, &at)?;
+        }
+    }
+    changed(tx, tenant, None, "")?;
+    for ((_, id), _) in tx.scan(&RECIPIENT_POOLS, &(tenant,), None, limits::RECIPIENT_POOLS_MAX)? {
+        routing_live::stir(tx, tenant, id, "a trait has changed")?;
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ mod many;
 mod matrix;
 mod observed;
 mod pages;
+mod pools_page;
 mod queues;
 mod readme;
 mod reload;

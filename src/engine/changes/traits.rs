@@ -6,9 +6,10 @@ use super::declared::{Outcome, Refusal, Wisher, first_row, next_row, now};
 use crate::domain::routing::patch::{same_objects, take_output_only};
 use crate::domain::routing::print::{self, OUTPUT_OF_OTHERS, View};
 use crate::domain::routing::read::{claim_queue, declared_trait};
+use crate::store::routing_objects::put_trait;
 use crate::store::routing_rows::{ObjectIdRow, ObjectRow};
 use crate::store::tables::{CLAIM_QUEUE_NAMES, CLAIM_QUEUES, RECIPIENT_POOLS, TRAITS};
-use crate::store::{Abort, Rows, StoreError, Tx, routing_objects};
+use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::ids::{ClaimQueueId, TenantId};
 use crate::words::limits;
 
@@ -61,8 +62,7 @@ pub fn put(tx: &mut Tx<'_>, by: &Wisher, key: &str, mut given: Map<String, Value
             first_row(key, &read.set, now(tx))
         }
     };
-    tx.put(&TRAITS, &at, &row)?;
-    routing_objects::traits_changed(tx, by.tenant)?;
+    put_trait(tx, by.tenant, key, Some(&row))?;
     tx.tell("routing.trait", key, row.record_version, None);
     Ok(Outcome::done(&key, shown(&row, View::Set)))
 }
@@ -77,8 +77,7 @@ pub fn delete(tx: &mut Tx<'_>, by: &Wisher, key: &str) -> Result<Outcome, Abort>
         let detail = format!("pool `{user}` filters by the trait `{key}`");
         return Ok(Outcome::taken("trait.in_use", "", detail));
     }
-    tx.remove(&TRAITS, &at)?;
-    routing_objects::traits_changed(tx, by.tenant)?;
+    put_trait(tx, by.tenant, key, None)?;
     tx.tell("routing.trait", key, 0, Some("deleted"));
     Ok(Outcome::done(&key, json!({"key": key})))
 }
