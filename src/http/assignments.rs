@@ -416,8 +416,8 @@ fn reason_of(fields: &Map<String, Value>) -> Result<String, Problem> {
 async fn act(app: &App, caller: &Caller, text: &str, act: Act, once: Once) -> Result<Response, Problem> {
     let id: AssignmentId = live_routing::id_of(KIND, text)?;
     let by = once.principal();
-    let asked = once.ask(|_, acted: &Acted| {
-        Ok(match acted {
+    let asked = once.ask(|_, outcome: &Acted| {
+        Ok(match outcome {
             Acted::Done(one) => Some(once::ok(&Data {
                 data: AssignmentView::of(one),
             })),
@@ -425,7 +425,7 @@ async fn act(app: &App, caller: &Caller, text: &str, act: Act, once: Once) -> Re
         })
     });
     let told = router::act(&app.engine, caller.tenant, id, (act, by), asked).await?;
-    once::respond(told, |acted| match acted {
+    once::respond(told, |outcome| match outcome {
         Acted::NotFound => live_routing::missing(KIND, text),
         Acted::Refused(refusal) => {
             live_routing::refused(StatusCode::CONFLICT, refusal.code(), refusal.sentence())
