@@ -260,9 +260,9 @@ impl Router {
             .engine
             .read(move |tx| drain::look(tx, &copies, &for_read, &part, now))
             .await?;
-        let shelf = self.engine.routing.clone();
+        let copies = self.engine.routing.clone();
         let change = self.engine.store.change("drain", move |tx| {
-            drain::commit(tx, &shelf, &tenancy, &walk, &found)
+            drain::commit(tx, &copies, &tenancy, &walk, &found)
         });
         let Drained { decided, .. } = change.await?;
         for written in &decided {

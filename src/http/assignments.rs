@@ -418,8 +418,8 @@ async fn act(app: &App, caller: &Caller, text: &str, act: Act, once: Once) -> Re
     let by = once.principal();
     let asked = once.ask(|_, outcome: &Acted| {
         Ok(match outcome {
-            Acted::Done(one) => Some(once::ok(&Data {
-                data: AssignmentView::of(one),
+            Acted::Done(done) => Some(once::ok(&Data {
+                data: AssignmentView::of(done),
             })),
             Acted::NotFound | Acted::Refused(_) => None,
         })

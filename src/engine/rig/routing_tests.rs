@@ -190,8 +190,8 @@ fn hops_are_bounded_by_depth_and_by_the_visited_set() {
         east,
         json!({"config": {"fallback": "overflow", "overflow_pool_id": west.to_string()}}),
     );
-    let ring = rig.route_in(east, json!({}));
-    assert_eq!(word(&ring), "queued");
+    let circle = rig.route_in(east, json!({}));
+    assert_eq!(word(&circle), "queued");
     assert_eq!((rig.waiting(east).len(), rig.waiting(west).len()), (1, 0));
 }
 
