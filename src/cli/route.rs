@@ -116,9 +116,10 @@ fn say(show: &Show, body: &Body) -> Result<(), Failure> {
     let decision = fields::data(&body.value);
     let text = |names: &[&str]| fields::text(decision, names).unwrap_or_else(dash);
     show.paragraph(&text(&["summary"]))?;
-    let id = match fields::truth(decision, &["committed"]) {
-        true => text(&["id"]),
-        false => "none: nothing was written".to_owned(),
+    let id = if fields::truth(decision, &["committed"]) {
+        text(&["id"])
+    } else {
+        "none: nothing was written".to_owned()
     };
     show.pairs(&[
         ("decision", id),
@@ -164,9 +165,9 @@ fn reason(candidate: &Value) -> Option<String> {
     let parameters: Vec<String> = reason
         .iter()
         .filter(|(name, value)| *name != "code" && !value.is_null())
-        .map(|(name, value)| match value {
-            Value::String(text) => format!("{name} {text}"),
-            other => format!("{name} {other}"),
+        .map(|(name, value)| match value.as_str() {
+            Some(text) => format!("{name} {text}"),
+            None => format!("{name} {value}"),
         })
         .collect();
     Some(if parameters.is_empty() {

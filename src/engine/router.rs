@@ -255,14 +255,14 @@ impl Router {
     async fn walk(&self, walk: Walk) -> Result<(), RouterError> {
         let tenancy = Arc::new(self.engine.tenancy(walk.tenant).await?);
         let now = Micros::from(self.engine.now().wall);
-        let (shelf, for_read, of_walk) = (self.engine.routing.clone(), Arc::clone(&tenancy), walk.clone());
-        let tried = self
+        let (copies, for_read, part) = (self.engine.routing.clone(), Arc::clone(&tenancy), walk.clone());
+        let found = self
             .engine
-            .read(move |tx| drain::look(tx, &shelf, &for_read, &of_walk, now))
+            .read(move |tx| drain::look(tx, &copies, &for_read, &part, now))
             .await?;
-        let shelf = self.engine.routing.clone();
+        let copies = self.engine.routing.clone();
         let change = self.engine.store.change("drain", move |tx| {
-            drain::commit(tx, &shelf, &tenancy, &walk, &tried)
+            drain::commit(tx, &copies, &tenancy, &walk, &found)
         });
         let Drained { decided, .. } = change.await?;
         for written in &decided {

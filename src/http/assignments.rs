@@ -32,8 +32,8 @@ const KIND: &str = "assignment";
 
 /// Which ones are listed.
 pub(super) const FILTERS: [Param; 3] = [
-    Param::query("recipient_id", Kind::Text, "Of this recipient."),
-    Param::query("pool_id", Kind::Text, "Through this pool."),
+    Param::query("recipient_id", Kind::Id, "Of this recipient."),
+    Param::query("pool_id", Kind::Id, "Through this pool."),
     Param::filter("state", Kind::OneOf(AssignmentState::WORDS), "In this state."),
 ];
 /// What a completion says.
@@ -416,16 +416,16 @@ fn reason_of(fields: &Map<String, Value>) -> Result<String, Problem> {
 async fn act(app: &App, caller: &Caller, text: &str, act: Act, once: Once) -> Result<Response, Problem> {
     let id: AssignmentId = live_routing::id_of(KIND, text)?;
     let by = once.principal();
-    let asked = once.ask(|_, acted: &Acted| {
-        Ok(match acted {
-            Acted::Done(one) => Some(once::ok(&Data {
-                data: AssignmentView::of(one),
+    let asked = once.ask(|_, outcome: &Acted| {
+        Ok(match outcome {
+            Acted::Done(done) => Some(once::ok(&Data {
+                data: AssignmentView::of(done),
             })),
             Acted::NotFound | Acted::Refused(_) => None,
         })
     });
     let told = router::act(&app.engine, caller.tenant, id, (act, by), asked).await?;
-    once::respond(told, |acted| match acted {
+    once::respond(told, |outcome| match outcome {
         Acted::NotFound => live_routing::missing(KIND, text),
         Acted::Refused(refusal) => {
             live_routing::refused(StatusCode::CONFLICT, refusal.code(), refusal.sentence())

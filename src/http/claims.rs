@@ -38,7 +38,7 @@ pub(super) const QUERY: [Param; 2] = [
     Param::query("limit", Kind::Integer, "How many, 1 to 500 (50)."),
 ];
 /// Who claims.
-pub(super) const CLAIM: [Param; 1] = [Param::query("recipient_id", Kind::Text, "Who claims it.").needed()];
+pub(super) const CLAIM: [Param; 1] = [Param::query("recipient_id", Kind::Id, "Who claims it.").needed()];
 
 /// How a pointer into a body of `POST /api/route` begins.
 const WORK: &str = concat!("/", "work");

@@ -31,17 +31,17 @@ const KIND: &str = "decision";
 
 /// Which ones are listed.
 pub(super) const FILTERS: [Param; 7] = [
-    Param::query("pool_id", Kind::Text, "That ended in this pool."),
-    Param::query("recipient_id", Kind::Text, "That gave work to this recipient."),
-    Param::query("work_id", Kind::Text, "Over this work."),
+    Param::query("pool_id", Kind::Id, "That ended in this pool."),
+    Param::query("recipient_id", Kind::Id, "That gave work to this recipient."),
+    Param::query("work_id", Kind::Id, "Over this work."),
     Param::query("outcome", Kind::Text, "That ended like this."),
     Param::query(
         "reason",
         Kind::Text,
         "In which this code of a reason or note stands.",
     ),
-    Param::query("from", Kind::Text, "Made then or later: an instant."),
-    Param::query("to", Kind::Text, "Made before: an instant."),
+    Param::query("from", Kind::Instant, "Made then or later: an instant."),
+    Param::query("to", Kind::Instant, "Made before: an instant."),
 ];
 /// How much of one is shown.
 pub(super) const SHOWN: [Param; 1] = [Param::query(

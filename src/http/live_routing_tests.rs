@@ -1,10 +1,5 @@
 //! Live routing over HTTP: shapes, codes, keys, hidden fields.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "bodies are made where they are used"
-)]
-
 use serde_json::{Value, json};
 
 use super::fixture::{Answer, Face};

@@ -217,8 +217,13 @@ fn path_parameter(name: &str) -> Value {
         "pool_id" => "The id of a pool of recipients.",
         "recipient_id" => "The id of a recipient.",
         "rule_id" => "The id of a rule.",
+        "decision_id" => "The id of a decision.",
+        "assignment_id" => "The id of an assignment.",
+        "item_id" => "The id of work that waits, or is offered.",
+        "claim_queue_id" => {
+            "The id of a claim queue; what a pool without one offers stands under the id of the pool."
+        }
         "trait_key" => "The key of a trait: the attribute of both sides.",
-        "claim_queue_id" => "The id of a claim queue.",
         "strategy_key" => "The key of a strategy.",
         "token" => "The token of a claimed task.",
         "key" => "The id of an API key.",
@@ -245,6 +250,7 @@ fn schema_of(kind: Kind) -> Value {
         Kind::Integer => json!({"type": "integer"}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Instant => json!({"type": "string", "format": "date-time"}),
+        Kind::Id => json!({"type": "string", "format": "uuid"}),
         Kind::Moment => json!({"type": "string", "examples": ["1h", "2025-11-29T18:00:00Z"]}),
         Kind::Filter => json!({"type": "string", "examples": ["state:failed job:export since:1h"]}),
         Kind::Matching => {

@@ -35,26 +35,10 @@ const ASKS: [&str; 6] = [
 ];
 
 /// The nouns of scopes.
+#[rustfmt::skip]
 const NOUNS: &[&str] = &[
-    "audit",
-    "claim",
-    "key",
-    "tenant",
-    "pool",
-    "recipient",
-    "rule",
-    "approval",
-    "job",
-    "slot",
-    "run",
-    "workflow",
-    "event",
-    "system",
-    "metrics",
-    "bridge",
-    "decision",
-    "assignment",
-    "claim",
+    "audit", "claim", "key", "tenant", "pool", "recipient", "rule", "approval", "job",
+    "slot", "run", "workflow", "event", "system", "metrics", "bridge", "decision", "assignment",
 ];
 
 #[test]
@@ -386,6 +370,8 @@ fn sample(param: &Param) -> &'static str {
         (_, Kind::Instant) => "2025-11-29T18:00:00Z",
         (_, Kind::OneOf(words)) => words[0],
         (_, Kind::Zone) => "Europe/London",
+        (_, Kind::Id) => "019ad0e0-0001-7000-8000-000000000001",
+        ("outcome", _) => "assigned",
         (_, Kind::Text | Kind::Any) => "a",
     }
 }

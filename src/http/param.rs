@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Instant,
     /// An RFC 3339 instant, or a length of time before now.
     Moment,
+    /// An id as answers have it: a UUID.
+    Id,
     /// The number of a version, or `draft`.
     Version,
     /// Terms like `state:failed since:1h`.

@@ -1,5 +1,10 @@
 //! The body of `POST /api/route`, read: every fault of its shape at once. How large work may be is judged by the pass.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "where one kind of JSON is right, every other is wrong"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};

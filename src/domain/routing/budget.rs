@@ -64,7 +64,7 @@ mod tests {
         let exhausted = admit(&two, &claims, 0, Micros(60)).unwrap_err();
         assert_eq!((exhausted.used, exhausted.limit), (2, 2));
         assert_eq!(exhausted.resets_at, Some(Micros(100)));
-        assert_eq!(admit(&two, &claims, 0, Micros(99)).is_ok(), false);
+        assert!(admit(&two, &claims, 0, Micros(99)).is_err());
         assert_eq!(admit(&two, &claims, 0, Micros(100)), Ok(()));
     }
 

@@ -226,3 +226,22 @@ fn a_breach_escalates() {
     rig.settle();
     assert_eq!(rig.live(senior).current, 1);
 }
+
+/// 4.7: the loop sleeps until a window opens, and nothing else has to happen for waiting work to be tried again.
+#[test]
+fn work_is_tried_again_when_a_window_opens() {
+    let rig = rig();
+    let team = rig.routing_pool("p", json!({}));
+    let windows = json!([{"days": ["sat"], "start": "18:10", "end": "20:00"}]);
+    let schedule = json!({"timezone": "UTC", "windows": windows});
+    let agent = rig.member(team, "a", json!({"schedule": schedule}));
+    let waits = rig.route_in(team, json!({}));
+    assert_eq!(word(&waits), "queued");
+    let histogram = waits.decision.explanation.histogram();
+    assert_eq!(histogram.get("schedule.closed"), Some(&1));
+    assert_eq!(rig.settle(), Some(rig.at().plus(600 * 1_000_000)));
+    rig.pass_time(599_999);
+    assert_eq!(rig.live(agent).current, 0);
+    rig.pass_time(1);
+    assert_eq!(rig.live(agent).current, 1);
+}

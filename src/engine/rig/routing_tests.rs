@@ -181,18 +181,18 @@ fn hops_are_bounded_by_depth_and_by_the_visited_set() {
     assert_eq!(deep.decision.explanation.hops.len(), 4);
     assert_eq!(rig.waiting(next).len(), 1, "it waits in the first pool");
 
-    let one = rig.routing_pool("one", json!({}));
-    let two = rig.routing_pool(
+    let east = rig.routing_pool("one", json!({}));
+    let west = rig.routing_pool(
         "two",
-        json!({"fallback": "overflow", "overflow_pool_id": one.to_string()}),
+        json!({"fallback": "overflow", "overflow_pool_id": east.to_string()}),
     );
     rig.patch_pool(
-        one,
-        json!({"config": {"fallback": "overflow", "overflow_pool_id": two.to_string()}}),
+        east,
+        json!({"config": {"fallback": "overflow", "overflow_pool_id": west.to_string()}}),
     );
-    let ring = rig.route_in(one, json!({}));
-    assert_eq!(word(&ring), "queued");
-    assert_eq!((rig.waiting(one).len(), rig.waiting(two).len()), (1, 0));
+    let circle = rig.route_in(east, json!({}));
+    assert_eq!(word(&circle), "queued");
+    assert_eq!((rig.waiting(east).len(), rig.waiting(west).len()), (1, 0));
 }
 
 /// 32: catchall: a recipient freed during the delay gets the work; otherwise the hop happens at the due time.

@@ -33,7 +33,7 @@ pub(super) fn expired(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Resu
     drop_it(
         tx,
         tenant,
-        Ended {
+        &Ended {
             work: item.work,
             recipient_pool,
             since: item.enqueued_at,
@@ -87,7 +87,7 @@ pub(super) fn offer_over(tx: &mut Tx<'_>, tenant: TenantId, offer: &Offer) -> Re
     drop_it(
         tx,
         tenant,
-        Ended {
+        &Ended {
             work: offer.work,
             recipient_pool,
             since: offer.offered_at,
@@ -98,7 +98,7 @@ pub(super) fn offer_over(tx: &mut Tx<'_>, tenant: TenantId, offer: &Offer) -> Re
     )
 }
 
-fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: Ended<'_>) -> Result<(), StoreError> {
+fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: &Ended<'_>) -> Result<(), StoreError> {
     let now = Micros::from(tx.now().wall);
     let note = Note::QueueExpired {
         waited_us: now.since(ended.since),
