@@ -312,7 +312,7 @@ mod tests {
         let of = |names: &[&str]| heads_of(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(of(&["runs,nodes"]).unwrap(), ["run.", "report.", "node."]);
         assert_eq!(of(&["slots", "jobs"]).unwrap(), ["pool.", "job."]);
-        assert_eq!(of(&[]).unwrap().len(), 7);
-        assert!(of(&["routing"]).is_err() && of(&[""]).is_err());
+        assert_eq!(of(&[]).unwrap().len(), 8);
+        assert!(of(&["rooting"]).is_err() && of(&[""]).is_err());
     }
 }

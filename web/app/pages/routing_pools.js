@@ -48,8 +48,8 @@ function PoolCard({ pool, nameOf }) {
 
 const First = () => html`<div class="nothing">
   <p>There are no recipient pools yet. A pool holds who or what may get work: people, teams, models, queues. Rules lead work to it, its strategy picks one, and each decision says why.</p>
-  <p class="small quiet">A bundle declares pools, recipients and rules in one file; config/examples has four.</p>
-  <${Command} text="ductor bundle apply -f bundle.yaml" />
+  <p class="small quiet">A pool needs a name alone; the page API has the rest of what it can be told.</p>
+  <${Command} text=${`curl -s -H 'content-type: application/json' -d '{"name": "desk"}' ${location.origin}/api/pools`} />
 </div>`;
 
 /** @param {{list: any, nameOf: (id: string) => string}} props */
