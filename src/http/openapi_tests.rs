@@ -109,8 +109,8 @@ fn every_operation_is_described() {
 }
 
 /// A face in which everything exists that paths can name.
-struct Stage {
-    face: Face,
+pub(super) struct Stage {
+    pub(super) face: Face,
     ended: String,
     waiting: String,
     retrying: String,
@@ -129,7 +129,7 @@ struct Stage {
     elsewhere: tempfile::TempDir,
 }
 
-async fn stage() -> Stage {
+pub(super) async fn stage() -> Stage {
     let face = Face::new().await;
     super::health::check(&face.app).await;
     face.post("/jobs/a/start").await;
@@ -234,7 +234,7 @@ async fn claimed_task(face: &Face) -> String {
 }
 
 impl Stage {
-    fn filled(&self, operation: &Operation) -> String {
+    pub(super) fn filled(&self, operation: &Operation) -> String {
         let run = match operation.method {
             _ if operation.id == "retryRun" => &self.retrying,
             _ if operation.id == "pauseRun" => &self.open,

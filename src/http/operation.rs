@@ -110,7 +110,7 @@ impl Operation {
         let noun = self.scope.split(':').next().unwrap_or_default();
         let elsewhere = if !OF_DEFAULT.contains(&noun) {
             Elsewhere::Own
-        } else if self.method != "get" {
+        } else if self.method != "get" || self.path.contains('{') {
             Elsewhere::Nothing
         } else {
             self.successes
