@@ -94,6 +94,8 @@ mod workflow_versions;
 mod workflows;
 
 #[cfg(test)]
+mod access_tests;
+#[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
 mod dead_letter_tests;
