@@ -23,7 +23,14 @@ const HOMES: &[(&str, &[&str])] = &[
     ("hmac", &["src/worker/outbound/"]),
     (
         "jiff",
-        &["src/domain/schedule", "src/words/", "src/cli/", "src/http/"],
+        &[
+            "src/domain/routing/hours.rs",
+            "src/domain/routing/read/",
+            "src/domain/schedule",
+            "src/words/",
+            "src/cli/",
+            "src/http/",
+        ],
     ),
     ("prometheus_client", &["src/http/", "src/engine/metrics.rs"]),
     ("redb", &["src/store/"]),
@@ -41,6 +48,7 @@ const HOMES: &[(&str, &[&str])] = &[
         "strsim",
         &[
             "src/config/",
+            "src/domain/routing/read/",
             "src/domain/schedule/",
             "src/domain/workflow/",
             "src/expr/",
