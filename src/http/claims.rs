@@ -56,7 +56,6 @@ pub(super) struct OfferView {
     /// How often it was claimed and not answered.
     neglect_count: u32,
     /// The work, without the hidden fields of the queue.
-    #[schema(value_type = Object)]
     work: Value,
 }
 

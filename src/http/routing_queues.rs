@@ -46,7 +46,7 @@ pub(super) struct ItemView {
     wakes_at: Option<String>,
     attempt: u32,
     /// Reasons of the newest pass, and how many recipients each has rejected.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Value)]
     histogram: Map<String, Value>,
     record_version: u64,
 }
