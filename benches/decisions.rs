@@ -191,7 +191,7 @@ fn decisions(criterion: &mut Criterion) {
     for count in [100, 10_000] {
         let (known, request) = world(count, "smooth_weighted_round_robin", Some(PLAIN));
         group.bench_function(format!("{count} candidates"), |bencher| {
-            bencher.iter(|| decide(&known, &request))
+            bencher.iter(|| decide(&known, &request));
         });
         let passed = route(&request, NOW, DecisionId([3; 16]), &known).expect("a decision");
         group.bench_function(format!("{count} candidates, its JSON"), |bencher| {
@@ -214,10 +214,10 @@ fn rules(criterion: &mut Criterion) {
     let program = Program::compile(PLAIN, Profile::Rule, &names).expect("a rule");
     let mut group = criterion.benchmark_group("rule");
     group.bench_function("lowered", |bencher| {
-        bencher.iter(|| black_box(program.decide(&scope)))
+        bencher.iter(|| black_box(program.decide(&scope)));
     });
     group.bench_function("interpreted", |bencher| {
-        bencher.iter(|| black_box(program.evaluate_bool(&scope)))
+        bencher.iter(|| black_box(program.evaluate_bool(&scope)));
     });
     let mut number = 0_u64;
     group.bench_function("compiled for the first time", |bencher| {

@@ -37,7 +37,7 @@ pub async fn open(engine: &Engine, config: &Config, address: SocketAddr) -> Resu
     if let Some(path) = &config.auth.bootstrap_key_file {
         take_in(engine, &hash_key, path).await?;
     }
-    if !engine.read(|tx| Ring::read(tx)).await?.is_open() {
+    if !engine.read(Ring::read).await?.is_open() {
         return Ok(hash_key.load()?);
     }
     if !address.ip().is_loopback() {

@@ -38,7 +38,7 @@ fn loops() -> Vec<String> {
         }
         texts.push(format!("[1].{outer}(a, [1].map(b, [1].map(c, c)) == a)"));
     }
-    texts.push(vec!["[1].exists(a, a == 1)"; 5].join(" && "));
+    texts.push(["[1].exists(a, a == 1)"; 5].join(" && "));
     texts
 }
 

@@ -37,7 +37,7 @@ fn filled(pattern: &str) -> String {
         path.replace(name, value)
     });
     // Whatever else there is: nothing has that name.
-    path.replace('{', "").replace('}', "")
+    path.replace(['{', '}'], "")
 }
 
 impl Guarded {
@@ -293,14 +293,14 @@ async fn a_tenant_has_its_own_keys_and_touches_no_others() {
     assert_eq!(guarded.get(&boss, &path).await.status, 200);
     assert_eq!(guarded.get(&other, &path).await.status, 400);
     // X-Tenant-ID may say the same and nothing else.
-    let named = async |tenant: &str| {
+    let asking = async |tenant: &str| {
         let bearer = format!("Bearer {boss}");
         let headers = [("authorization", bearer.as_str()), ("x-tenant-id", tenant)];
         guarded.face.send("GET", "/api/keys", &headers, "").await
     };
-    assert_eq!(named("acme").await.status, 200);
+    assert_eq!(asking("acme").await.status, 200);
     for foreign in ["globex", "default", "nobody", ""] {
-        let answer = named(foreign).await;
+        let answer = asking(foreign).await;
         assert_eq!(answer.status, 403, "{foreign}");
         assert_eq!(answer.json()["errors"][0]["code"], "tenant.foreign");
     }

@@ -142,8 +142,8 @@ pub(super) async fn list(
         let mut data = Vec::with_capacity(found.len());
         for each in found {
             let ((_, id), key) = each.row?;
-            let used = uses.iter().find(|(of, _)| *of == id).map(|(_, at)| *at);
-            data.push(KeyView::of(id, &key, &name, used, now));
+            let newest = uses.iter().find(|(of, _)| *of == id).map(|(_, at)| *at);
+            data.push(KeyView::of(id, &key, &name, newest, now));
         }
         Ok(paging.page(data, last.as_deref()))
     });
@@ -348,8 +348,8 @@ pub(super) async fn revoke(
     let mut asked = once.ask(move |tx, ended: &Ended| {
         let Ended::Done(key) = ended else { return Ok(None) };
         let uses = keys::uses(tx, tenant)?;
-        let used = uses.iter().find(|(of, _)| *of == id).map(|(_, at)| *at);
-        let data = KeyView::of(id, key, &tenant_name, used, now);
+        let newest = uses.iter().find(|(of, _)| *of == id).map(|(_, at)| *at);
+        let data = KeyView::of(id, key, &tenant_name, newest, now);
         Ok(Some(once::ok(&Data { data })))
     });
     let told = app

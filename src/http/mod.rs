@@ -100,6 +100,8 @@ mod backup_tests;
 #[cfg(test)]
 mod dead_letter_tests;
 #[cfg(test)]
+mod declared_list_tests;
+#[cfg(test)]
 mod declared_tests;
 #[cfg(test)]
 mod endings_tests;

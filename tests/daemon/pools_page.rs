@@ -48,7 +48,7 @@ fn commands(names: &[(&str, &str)]) -> Vec<Command> {
         let mut headers = Vec::new();
         let mut words = words(command).into_iter();
         while let Some(word) = words.next() {
-            let named = |text: String| {
+            let with_names = |text: String| {
                 names
                     .iter()
                     .fold(text, |text, (name, value)| text.replace(name, value))
@@ -57,11 +57,11 @@ fn commands(names: &[(&str, &str)]) -> Vec<Command> {
                 "-X" => method = words.next().unwrap(),
                 "-d" => body = words.next().unwrap(),
                 "-H" => {
-                    let header = named(words.next().unwrap());
+                    let header = with_names(words.next().unwrap());
                     let (name, value) = header.split_once(": ").unwrap();
                     headers.push((name.to_owned(), value.to_owned()));
                 }
-                url => path = named(url.replace("https://api.ductor.io", "")),
+                url => path = with_names(url.replace("https://api.ductor.io", "")),
             }
         }
         found.push(Command {
@@ -264,7 +264,7 @@ fn recipients(page: &mut Reader) {
         &data["capacity"],
         &json!({"max_concurrent": 5, "daily_limit": 40, "current": 0, "daily_count": 0}),
     );
-    page.recipient = data["id"].as_str().unwrap().to_owned();
+    data["id"].as_str().unwrap().clone_into(&mut page.recipient);
     let one = page.reads("GET", "/api/recipients/RECIPIENT").expect_status(200);
     assert_eq!(one.json()["data"], data);
     let listed = page.reads(

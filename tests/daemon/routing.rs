@@ -102,8 +102,8 @@ fn a_catchall_is_due_across_a_restart() {
     daemon = daemon.restart();
     let work = deferred["work_id"].as_str().unwrap().to_owned();
     daemon.wait("the catchall", || {
-        let list = daemon.get(&format!("/api/decisions?work_id={work}")).json();
-        let newest = list["data"][0].clone();
+        let found = daemon.get(&format!("/api/decisions?work_id={work}")).json();
+        let newest = found["data"][0].clone();
         (newest["outcome"] == "assigned").then_some(newest)
     });
 }

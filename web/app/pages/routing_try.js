@@ -29,7 +29,7 @@ export function Try({ list }) {
       setTold({ error });
     }
   };
-  const findings = (told.error?.errors ?? []).map(({ pointer, code, detail }) => ({ pointer: pointer.replace(/^\/work/, ""), code, message: detail }));
+  const findings = (told.error?.errors ?? []).map(({ pointer, code, detail }) => ({ pointer: pointer.replace(/^\/[a-z]+/, ""), code, message: detail }));
   return html`<${Card} title="Try a piece of work"><div class="stack">
       <p class="small soft">Shows who would get it now and why each other one would not. Nothing is stored.</p>
       <${JsonEdit} id="work" label="The work" text=${text} set=${setText} findings=${findings} rows=${12} />
