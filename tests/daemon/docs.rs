@@ -16,10 +16,11 @@ use std::process::Stdio;
 use super::support::{Answer, Answered, Builder, Daemon, PATIENCE, Place, Receiver, command, wait_until};
 
 /// One test below for each.
-const PAGES: [&str; 12] = [
+const PAGES: [&str; 13] = [
     "keys.md",
     "bridge.md",
     "schedule.md",
+    "routing.md",
     "dags.md",
     "limit-a-shared-database.md",
     "migrate-from-cron.md",
@@ -452,6 +453,11 @@ fn every_page_has_its_test_and_its_line_in_the_index() {
 #[test]
 fn page_keys() {
     walk("keys.md");
+}
+
+#[test]
+fn page_routing() {
+    walk("routing.md");
 }
 
 #[test]
