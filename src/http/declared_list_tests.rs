@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::declared_tests::{JSON, created, data};
+use super::declared_tests::{JSON, created, data, send};
 use super::fixture::Face;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,4 +60,33 @@ async fn pools_are_listed_by_pages_and_filters() {
     let active = face.get("/api/pools?status=STATUS_ACTIVE&order=asc").await.json();
     assert_eq!(names(&active), ["0", "2", "4"]);
     assert_eq!(names(&face.get("/api/pools?name=3").await.json()), ["3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stats_count_what_waits_and_what_nobody_ends() {
+    let face = Face::new().await;
+    let id = created(&face, "/api/pools", json!({"name": "desk"})).await;
+    let member = json!({"name": "one", "capacity": {"max_concurrent": 1}});
+    created(&face, &format!("/api/pools/{id}/recipients"), member).await;
+    let wish = json!({"pool_id": id, "work": {"kind": "t"}});
+    for outcome in ["assigned", "queued", "queued"] {
+        let decided = send(&face, "POST", "/api/route", &wish).await.json();
+        assert_eq!(decided["data"]["outcome"], outcome, "{decided}");
+    }
+    let stats = async || data(&face, &format!("/api/pools/{id}/stats")).await;
+    face.clock.advance(5_000);
+    let now = stats().await;
+    let numbers = |stats: &Value| {
+        [
+            "used_capacity",
+            "queue_depth",
+            "oldest_queued_seconds",
+            "stale_assignments",
+        ]
+        .map(|field| stats[field].as_u64().unwrap())
+    };
+    assert_eq!(numbers(&now), [1, 2, 5, 0]);
+    assert_eq!(now["utilization"], 1.0);
+    face.clock.advance(86_400_000);
+    assert_eq!(numbers(&stats().await)[3], 1);
 }

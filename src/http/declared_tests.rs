@@ -6,7 +6,7 @@ use super::fixture::{Answer, Face};
 
 pub(super) const JSON: (&str, &str) = ("content-type", "application/json");
 
-async fn send(face: &Face, method: &str, path: &str, body: &Value) -> Answer {
+pub(super) async fn send(face: &Face, method: &str, path: &str, body: &Value) -> Answer {
     face.send(method, path, &[JSON], &body.to_string()).await
 }
 

@@ -20,10 +20,10 @@ use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{RecipientState, Status};
 use crate::domain::routing::print::View;
 use crate::engine::changes::recipient_pools::{self as changes, shown};
-use crate::store::routing_live::live;
+use crate::store::routing_live::{self, Lookup, live};
 use crate::store::routing_objects::{members, recipient};
 use crate::store::tables::RECIPIENT_POOLS;
-use crate::store::{Rows, StoreError, Tx};
+use crate::store::{Rows, StoreError, Tx, waiting_work};
 use crate::words::ids::{RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -321,6 +321,9 @@ pub(super) async fn stats(
     Ok(axum::response::IntoResponse::into_response(Json(Data { data })))
 }
 
+/// An assignment without a deadline is stale after a day.
+const STALE_AFTER_US: u64 = 86_400_000_000;
+
 fn stats_of(
     rows: &mut impl Rows,
     tenant: TenantId,
@@ -350,11 +353,36 @@ fn stats_of(
     } else {
         0.0
     };
+    let depth = routing_live::counts(rows, tenant, id)?.waiting;
+    let oldest = waiting_work::oldest(rows, tenant, id)?.map_or(0, |since| now.since(since) / 1_000_000);
+    let stale = stale(rows, tenant, id, now)?;
     Ok(Some(json!({
         "pool_id": id.to_string(), "total_recipients": total, "active_recipients": active,
-        "total_capacity": capacity, "used_capacity": used, "utilization": utilization, "queue_depth": 0,
-        "oldest_queued_seconds": 0, "stale_assignments": 0, "updated_at": now.to_string(),
+        "total_capacity": capacity, "used_capacity": used, "utilization": utilization, "queue_depth": depth,
+        "oldest_queued_seconds": oldest, "stale_assignments": stale, "updated_at": now.to_string(),
     })))
+}
+
+/// Assignments that have no deadline and are open for over a day: nobody will ever take their place away.
+fn stale(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: RecipientPoolId,
+    now: Micros,
+) -> Result<u64, StoreError> {
+    let mut stale = 0;
+    let lookup = (Lookup::LiveOfRecipientPool, id.0);
+    for assignment in routing_live::by(rows, tenant, lookup, limits::STALE_LOOKED_AT_MAX)? {
+        let Some(row) = routing_live::assignment(rows, tenant, assignment)? else {
+            continue;
+        };
+        // They come oldest first.
+        if now.since(row.created_at) < STALE_AFTER_US {
+            break;
+        }
+        stale += u64::from(row.deadline_at.is_none());
+    }
+    Ok(stale)
 }
 
 /// Has nothing of its recipients count any more.

@@ -452,6 +452,8 @@ pub const EXCEPTIONS_MAX: usize = 366;
 pub const OPENS_AT_DAYS_MAX: i32 = 400;
 /// Recipient pools of a tenant.
 pub const RECIPIENT_POOLS_MAX: usize = 10_000;
+/// Open assignments of a recipient pool that are looked at for stale ones.
+pub const STALE_LOOKED_AT_MAX: usize = 10_000;
 /// Members of one recipient pool.
 pub const MEMBERS_MAX: usize = 100_000;
 /// Rules of a tenant.
