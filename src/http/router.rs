@@ -241,7 +241,7 @@ fn live_routing(page: Page) -> Page {
         post "/api/routing:reconcile", routing_queues::reconcile, reconcileRouting, "pool:write",
             "Computes the numbers of all recipients anew, and puts right what differs.", shows(snake_data::<routing_queues::ReconciledView>);
         get "/api/claim-queues/{claim_queue_id}/items", claims::list, listOffers, "claim:read", "Open offers, in the order of their queue.",
-            query(&claims::QUERY), shows(snake_data::<Vec<claims::OfferView>>);
+            query(&claims::QUERY), shows(snake_page_of::<claims::OfferView>);
         post "/api/claim-queues/{claim_queue_id}/items/{item_id}:claim", claims::claim, claimOffer, "claim:write", "A recipient takes an offer.",
             fields(&claims::CLAIM), creates(any_data), refuses(&[429]);
         post "/api/claim-queues/{claim_queue_id}:next", claims::next, claimNext, "claim:write",

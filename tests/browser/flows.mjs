@@ -190,9 +190,8 @@ async function refusal(t, browser) {
 async function switchConflict(t, browser) {
   const { daemon, page, watch } = await begin(browser, t, "/ui/routing");
   const { data: pool } = await daemon.post("/api/pools", { name: "desk", strategy: "round_robin" });
-  await page.goto(`/ui/routing/${pool.id}`);
+  await main(page).getByRole("link", { name: "desk" }).click();
   await watch.settled();
-  await page.evaluate(() => { /** @type {any} */ (window).neverReloaded = true; });
   await main(page).getByRole("button", { name: /^Stop/ }).click();
   const dialog = page.getByRole("dialog");
   await dialog.waitFor();
@@ -203,7 +202,7 @@ async function switchConflict(t, browser) {
   watch.clean((fault) => /412/.test(fault));
   await confirm(page, /routes again at once/, /^Let it route$/);
   await shows(page, /routes/);
-  assert.ok(!(await daemon.get(`/api/pools/${pool.id}`)).config.kill_switch);
+  assert.ok(!(await daemon.get(`/api/pools/${pool.id}`)).config?.kill_switch);
   watch.clean();
 }
 

@@ -11,7 +11,7 @@ const REASON = { name: "reason", label: "Reason", hint: "Stays with the switch, 
  * @param {import("../lib/routing.js").RecipientPool} pool @param {any} [moved] @returns {import("../ui/dialog.js").Wish}
  */
 export function switchWish(pool, moved) {
-  const engaged = Boolean(pool.config.kill_switch);
+  const engaged = Boolean(pool.config?.kill_switch);
   return {
     title: engaged ? `Let ${pool.name} route again` : `Stop routing to ${pool.name}`,
     will: html`${moved && html`<p class="bad">${moved}</p>`}${engaged
@@ -26,7 +26,7 @@ export function switchWish(pool, moved) {
     refused: async (problem) => {
       if (problem.status !== 412) return undefined;
       const { body } = await get(`/api/pools/${encode(pool.id)}`);
-      const now = body.config.kill_switch ? `engaged by ${body.config.kill_switch_by}${body.config.kill_switch_reason ? `: ‘${body.config.kill_switch_reason}’` : ""}` : "off";
+      const now = body.config?.kill_switch ? `engaged by ${body.config?.kill_switch_by}${body.config?.kill_switch_reason ? `: ‘${body.config?.kill_switch_reason}’` : ""}` : "off";
       return switchWish(body, `Somebody has changed it meanwhile: it is at version ${body.record_version}, you looked at ${pool.record_version}. The kill-switch is ${now}.`);
     },
   };

@@ -35,7 +35,7 @@ function Waiting({ id }) {
 
 /** @param {{pool: any, nameOf: (id: string) => string}} props */
 function Policy({ pool, nameOf }) {
-  const { config } = pool;
+  const { config = {} } = pool;
   const sla = config.sla?.enabled ? [config.sla.max_queue_time && `${config.sla.max_queue_time} to be taken`, config.sla.max_response_time && `${config.sla.max_response_time} to the first response`].filter(Boolean).join(", ") : undefined;
   return html`<${Facts} of=${[
     ["Picks by", html`<code>${strategyOf(pool)}</code>`],
@@ -54,11 +54,11 @@ export function RoutingPool({ id }) {
   const query = useQuery(`/api/pools/${encodeURIComponent(id)}`, { topics: ["routing"], rest: 500 });
   const stats = useQuery(`/api/pools/${encodeURIComponent(id)}/stats`, { topics: ["routing"], every: 15_000, rest: 1000 });
   const { nameOf } = usePools();
-  return html`<${Loaded} query=${query} lines=${8}>${(pool) => {
-    const { state, word } = condition(pool);
-    return html`<${PageHead} title=${html`<a class="plain trail" href=${to.routing()}>Routing</a> <span class="trail">/</span> ${pool.name}`} beside=${html`<${State} of=${state} word=${word} chip />`}>
-        <${AskButton} wish=${() => resetWish(pool)} className="ghost"><${Icon} of="again" />Reset capacity<//><${SwitchButton} pool=${pool} tone="danger" /><//>
-      <div class="stack wide">
+  const known = query.data;
+  const now = known && condition(known);
+  return html`<${PageHead} title=${html`<a class="plain trail" href=${to.routing()}>Routing</a> <span class="trail">/</span> ${known?.name ?? "Pool"}`} beside=${now && html`<${State} of=${now.state} word=${now.word} chip />`}>
+      ${known && html`<${AskButton} wish=${() => resetWish(known)} className="ghost"><${Icon} of="again" />Reset capacity<//><${SwitchButton} pool=${known} tone="danger" />`}<//>
+    <${Loaded} query=${query} lines=${8}>${(pool) => html`<div class="stack wide">
         <${Engaged} pool=${pool} />
         <div class="grid">
           <${Card} title="Now"><div class="stack">${pool.description && html`<p class="soft">${pool.description}</p>`}<${Usage} stats=${stats.data} name=${pool.name} /></div><//>
@@ -68,6 +68,5 @@ export function RoutingPool({ id }) {
         <${Card} title="Rules of this pool" flush><${RuleList} path=${`/api/rules?pool_id=${encodeURIComponent(id)}&order=asc`} nameOf=${nameOf} none="No rule looks at its recipients." /><//>
         <${Waiting} id=${id} />
         <${Card} title="Last decisions" flush><${DecisionList} path=${`/api/decisions?pool_id=${encodeURIComponent(id)}&pagination.page_size=20`} none="Nothing was routed here yet." /><//>
-      </div>`;
-  }}<//>`;
+      </div>`}<//>`;
 }

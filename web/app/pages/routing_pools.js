@@ -14,13 +14,13 @@ import { Time } from "../ui/time.js";
 import { switchWish } from "./routing_actions.js";
 
 /** @param {{pool: import("../lib/routing.js").RecipientPool, tone?: string}} props */
-export const SwitchButton = ({ pool, tone = "ghost" }) => (pool.config.kill_switch
+export const SwitchButton = ({ pool, tone = "ghost" }) => (pool.config?.kill_switch
   ? html`<${AskButton} wish=${() => switchWish(pool)}><${Icon} of="play" />Let it route<span class="unseen"> ${pool.name}</span><//>`
   : html`<${AskButton} wish=${() => switchWish(pool)} className=${tone}><${Icon} of="stop" />Stop<span class="unseen"> ${pool.name}</span><//>`);
 
 /** @param {{pool: import("../lib/routing.js").RecipientPool}} props */
-export const Engaged = ({ pool }) => pool.config.kill_switch && html`<${Note} of="bad" icon="stop"><strong>Nothing is routed here</strong>${pool.config.kill_switch_reason ? html`: ‘${pool.config.kill_switch_reason}’` : ""}
-  <span class="nowrap"> (${pool.config.kill_switch_by ?? "somebody"}, <${Time} at=${pool.config.kill_switch_at} form="relative" />)</span><//>`;
+export const Engaged = ({ pool }) => pool.config?.kill_switch && html`<${Note} of="bad" icon="stop"><strong>Nothing is routed here</strong>${pool.config?.kill_switch_reason ? html`: ‘${pool.config?.kill_switch_reason}’` : ""}
+  <span class="nowrap"> (${pool.config?.kill_switch_by ?? "somebody"}, <${Time} at=${pool.config?.kill_switch_at} form="relative" />)</span><//>`;
 
 /** How full all of its members are together. @param {{stats: any, name: string}} props */
 export function Usage({ stats, name }) {
