@@ -199,7 +199,10 @@ impl Problem {
 }
 
 fn sentence_of(fault: &FieldFault) -> String {
-    format!("{}: {}", fault.pointer.trim_start_matches('/'), fault.detail)
+    match fault.pointer.trim_start_matches('/') {
+        "" => fault.detail.clone(),
+        place => format!("{place}: {}", fault.detail),
+    }
 }
 
 /// `INVALID_ARGUMENT` as `Invalid argument`.

@@ -105,7 +105,7 @@ impl Reader {
         self.next += 1;
         let path = path
             .replace("POOL", &self.pool)
-            .replace("RECIPIENT", &self.recipient);
+            .replace("/RECIPIENT", &format!("/{}", self.recipient));
         assert_eq!(
             (command.method.as_str(), command.path.as_str()),
             (method, path.as_str())
@@ -116,7 +116,7 @@ impl Reader {
     fn ask(&self, method: &str, path: &str, body: &Value) -> Response {
         let path = path
             .replace("POOL", &self.pool)
-            .replace("RECIPIENT", &self.recipient);
+            .replace("/RECIPIENT", &format!("/{}", self.recipient));
         match method {
             "GET" => self.daemon.get(&path),
             _ => self.daemon.send_json(method, &path, body),
