@@ -32,7 +32,7 @@ use crate::words::time::Micros;
 pub(super) const QUERY: [Param; 2] = [
     Param::query(
         "recipient_id",
-        Kind::Text,
+        Kind::Id,
         "Only what this recipient may claim now.",
     ),
     Param::query("limit", Kind::Integer, "How many, 1 to 500 (50)."),
