@@ -70,7 +70,7 @@ impl Problem {
     /// It can be read and breaks rules.
     pub(super) fn invalid(errors: Vec<FieldFault>) -> Problem {
         let detail = match errors.as_slice() {
-            [one] => format!("{}: {}", one.pointer.trim_start_matches('/'), one.detail),
+            [one] => sentence_of(&one.pointer, &one.detail),
             many => format!("{} fields are invalid", many.len()),
         };
         Problem {
@@ -83,8 +83,7 @@ impl Problem {
     pub(super) fn faulty(faults: Vec<Fault>) -> Problem {
         let count = faults.len();
         let detail = match faults.as_slice() {
-            [one] if one.pointer.is_empty() => one.detail.clone(),
-            [one] => format!("{}: {}", one.pointer.trim_start_matches('/'), one.detail),
+            [one] => sentence_of(&one.pointer, &one.detail),
             _ => format!("{count} fields are invalid"),
         };
         Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).with_faults(faults)
@@ -159,7 +158,11 @@ impl Problem {
     pub(super) fn with_sentence(self) -> Problem {
         let sentence = match self.errors.as_slice() {
             [] => self.detail.clone(),
-            errors => errors.iter().map(sentence_of).collect::<Vec<_>>().join("; "),
+            errors => errors
+                .iter()
+                .map(|fault| sentence_of(&fault.pointer, &fault.detail))
+                .collect::<Vec<_>>()
+                .join("; "),
         };
         self.member("error", sentence)
     }
@@ -198,10 +201,11 @@ impl Problem {
     }
 }
 
-fn sentence_of(fault: &FieldFault) -> String {
-    match fault.pointer.trim_start_matches('/') {
-        "" => fault.detail.clone(),
-        place => format!("{place}: {}", fault.detail),
+/// What is wrong, behind its place; without one where it is about all of it.
+fn sentence_of(pointer: &str, detail: &str) -> String {
+    match pointer.trim_start_matches('/') {
+        "" => detail.to_owned(),
+        place => format!("{place}: {detail}"),
     }
 }
 

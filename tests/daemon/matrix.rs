@@ -174,7 +174,7 @@ fn starts(daemon: &Daemon) {
         json!({"retrys": true}),
         "retrys: unknown field; did you mean `retries`?",
     );
-    field(json!([]), ": the body must be an object");
+    field(json!([]), "the body must be an object");
 }
 
 fn idempotent_starts(daemon: &Daemon) {
