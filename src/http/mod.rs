@@ -57,6 +57,7 @@ mod router;
 mod routing;
 mod routing_metrics;
 mod routing_queues;
+mod rule_trials;
 mod rules;
 mod run_again;
 mod run_bulk;

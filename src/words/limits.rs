@@ -456,6 +456,8 @@ pub const RECIPIENT_POOLS_MAX: usize = 10_000;
 pub const STALE_LOOKED_AT_MAX: usize = 10_000;
 /// Members of one recipient pool.
 pub const MEMBERS_MAX: usize = 100_000;
+/// Cases that one request tries a rule on.
+pub const RULE_CASES_MAX: usize = 100;
 /// Rules of a tenant.
 pub const RULES_MAX: usize = 10_000;
 /// Traits of a tenant.
