@@ -122,6 +122,15 @@ impl Problem {
         fields::text(self.document.as_ref()?, &[name])
     }
 
+    /// Where in the text of a field something is wrong: line and column, both from 1.
+    pub(super) fn place_in(&self, pointer: &str) -> Option<(usize, usize)> {
+        let errors = fields::list(self.document.as_ref()?, &["errors"]);
+        let of_field = |error: &&Value| fields::text(error, &["pointer"]).as_deref() == Some(pointer);
+        let error = errors.iter().find(of_field)?;
+        let number = |name: &str| usize::try_from(fields::number(error, &[name])?).ok();
+        Some((number("line")?, number("column")?))
+    }
+
     fn text(&self) -> String {
         let mut text = format!("error: {}", self.sentence);
         if self.status == 500 {

@@ -25,13 +25,14 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 6] = [
+const ASKS: [&str; 7] = [
     "previewSchedule",
     "validateDocument",
     "validateWorkflow",
     "dryRunWorkflow",
     "dryRunDocument",
     "replayDecision",
+    "testRule",
 ];
 
 /// The nouns of scopes.
