@@ -1,6 +1,6 @@
 //! `ductor rule …`: where work goes, and who in a pool may have it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -219,13 +219,9 @@ fn body_of(arguments: &TestArguments, input: Value, id: Option<String>) -> Resul
     Ok(body)
 }
 
-fn read_work(path: &Path) -> Result<Value, Failure> {
-    read_fields(path)
-}
-
 async fn test(session: &Session, arguments: &TestArguments) -> Result<Exit, Failure> {
     let show = &session.show;
-    let input = read_work(&arguments.input)?;
+    let input = read_fields(&arguments.input)?;
     let id = match &arguments.id {
         Some(given) => Some(rule_id(session, given).await?),
         None => None,
