@@ -70,7 +70,8 @@ fn one(world: &Known, test: &Test, now: Micros) -> Result<Decision, Vec<Fault>> 
     match route(&request, now, DecisionId(id), world) {
         Ok(passed) => Ok(passed.decision),
         Err(Stopped::Invalid(faults)) => Err(faults),
-        Err(_) => {
+        Err(Stopped::World(never)) => match never {},
+        Err(Stopped::Refused(_)) => {
             let fault = Fault::new("", "bundle.test_failed", "the work cannot be decided");
             Err(vec![fault])
         }
