@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, pools,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, pools,
     recipients, restore, route, rules, runs, schedules, slots, status, torture, workflows,
 };
 
@@ -167,6 +167,9 @@ pub(super) enum Command {
     /// Rules: where work goes, and who in a pool may have it.
     #[command(subcommand)]
     Rule(rules::RuleCommand),
+    /// Bundles: all that is declared for routing as one document.
+    #[command(subcommand)]
+    Bundle(bundle::BundleCommand),
     /// Decisions: who gets work, and why each other one does not.
     #[command(subcommand)]
     Route(route::RouteCommand),

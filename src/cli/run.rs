@@ -14,7 +14,7 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, keys,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, foreground, init, jobs, keys,
     nodes, pools, recipients, restore, route, rules, runs, schedules, serve, slots, status, torture, workflows,
 };
 
@@ -77,6 +77,7 @@ pub fn run() -> ExitCode {
         | Command::Pool(_)
         | Command::Recipient(_)
         | Command::Rule(_)
+        | Command::Bundle(_)
         | Command::Route(_)
         | Command::Routing(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
@@ -152,6 +153,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Pool(command) => pools::perform(session, command).await,
         Command::Recipient(command) => recipients::perform(session, command).await,
         Command::Rule(command) => rules::perform(session, command).await,
+        Command::Bundle(command) => bundle::perform(session, command).await,
         Command::Route(command) => route::perform(session, &command).await,
         Command::Routing(command) => route::routing(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,

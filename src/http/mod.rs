@@ -10,6 +10,9 @@ mod assignments;
 mod audit;
 mod backups;
 mod bridge;
+#[cfg(test)]
+mod bundle_tests;
+mod bundles;
 mod calendar;
 mod caller;
 mod claims;
