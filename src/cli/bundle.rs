@@ -245,7 +245,7 @@ fn lines_of(change: &Value) -> String {
             Some(value) => value.to_string(),
         };
         let pointer = text(field, "pointer");
-        lines.push_str(&format!("    {pointer}: {} -> {}\n", side("from"), side("to")));
+        lines += &format!("    {pointer}: {} -> {}\n", side("from"), side("to"));
     }
     lines
 }

@@ -18,8 +18,8 @@ use crate::domain::routing::bundle::{self, Action, Change, Document};
 use crate::domain::routing::fault::Fault;
 use crate::engine::bundles::{self as desk, Applied};
 use crate::engine::changes::bundles::{No, Planned, Wish, counts};
-use crate::engine::changes::remember::Told;
-use crate::store::{Rows, StoreError, Tx};
+use crate::engine::changes::remember::{Answer, Told};
+use crate::store::{StoreError, Tx};
 
 /// Times that an application is planned anew because something else was declared in between.
 const TRIES: usize = 5;
@@ -104,7 +104,7 @@ pub(super) async fn apply(
     Err(refuse(No::Stale))
 }
 
-fn reply(_: &mut Tx<'_>, done: &Applied) -> Result<Option<crate::engine::changes::remember::Answer>, StoreError> {
+fn reply(_: &mut Tx<'_>, done: &Applied) -> Result<Option<Answer>, StoreError> {
     let planned = done.as_ref().ok();
     Ok(planned.map(|planned| once::ok(&json!({"data": applied(planned)}))))
 }

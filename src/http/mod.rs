@@ -10,8 +10,6 @@ mod assignments;
 mod audit;
 mod backups;
 mod bridge;
-#[cfg(test)]
-mod bundle_tests;
 mod bundles;
 mod calendar;
 mod caller;
@@ -102,6 +100,8 @@ mod access_tests;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod bundle_tests;
+#[cfg(test)]
 mod dead_letter_tests;
 #[cfg(test)]
 mod declared_list_tests;
@@ -131,6 +131,8 @@ mod openapi_tests;
 mod overview_tests;
 #[cfg(test)]
 mod pages_tests;
+#[cfg(test)]
+mod rule_trial_tests;
 #[cfg(test)]
 mod run_again_tests;
 #[cfg(test)]
