@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, pools,
-    recipients, restore, route, rules, runs, schedules, slots, status, torture, workflows,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes,
+    pools, recipients, restore, route, rules, runs, schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\

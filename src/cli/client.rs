@@ -174,8 +174,13 @@ impl Client {
         key: Option<&str>,
     ) -> Result<Body, Failure> {
         let body = body.map(ToString::to_string);
-        self.change(Method::POST, self.url(segments, &[]), body.as_deref(), (key, None))
-            .await
+        self.change(
+            Method::POST,
+            self.url(segments, &[]),
+            body.as_deref(),
+            (key, None),
+        )
+        .await
     }
 
     /// Puts a document, letter by letter, in the place of another, if that still has the version that is expected.

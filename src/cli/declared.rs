@@ -226,7 +226,13 @@ mod tests {
         let names: Vec<String> = flat(&value).into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
-            ["attributes.level", "config.fallback", "config.sla.enabled", "id", "tags"]
+            [
+                "attributes.level",
+                "config.fallback",
+                "config.sla.enabled",
+                "id",
+                "tags"
+            ]
         );
         assert_eq!(plain_word("RECIPIENT_STATE_BUSY"), "busy");
         assert_eq!(wire_word("STATUS_", "active"), "STATUS_ACTIVE");

@@ -214,7 +214,11 @@ async fn stats(session: &Session, given: &str) -> Result<Exit, Failure> {
     show.pairs(&[
         (
             "recipients",
-            format!("{} of {} active", number("active_recipients"), number("total_recipients")),
+            format!(
+                "{} of {} active",
+                number("active_recipients"),
+                number("total_recipients")
+            ),
         ),
         (
             "capacity",
@@ -274,7 +278,10 @@ async fn remove(session: &Session, arguments: &RemoveArguments) -> Result<Exit, 
         .then(|| ("if_unreferenced", "true".to_owned()))
         .into_iter()
         .collect();
-    let answer = session.client.delete_asked(&["api", "pools", &id], &query).await?;
+    let answer = session
+        .client
+        .delete_asked(&["api", "pools", &id], &query)
+        .await?;
     let data = fields::data(&answer.value);
     let number = |name: &str| fields::number(data, &[name]).unwrap_or(0);
     told(

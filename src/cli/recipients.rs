@@ -237,9 +237,15 @@ mod tests {
             "state": "RECIPIENT_STATE_AVAILABLE", "weight": 1000.5, "capacity": {"current": 12, "max_concurrent": 400},
             "tags": ["billing", "spanish", "a-rather-long-tag", "another-tag-that-is-rather-long", "and-one-more"]});
         assert_80(&recipients_table(std::slice::from_ref(&one)));
-        assert_eq!((state_of(&one), load_of(&one)), ("available".to_owned(), "12/400".to_owned()));
+        assert_eq!(
+            (state_of(&one), load_of(&one)),
+            ("available".to_owned(), "12/400".to_owned())
+        );
         let paused = json!({"status": "STATUS_PAUSED", "state": "RECIPIENT_STATE_AVAILABLE"});
-        assert_eq!((state_of(&paused), load_of(&paused)), ("paused".to_owned(), "0/10".to_owned()));
+        assert_eq!(
+            (state_of(&paused), load_of(&paused)),
+            ("paused".to_owned(), "0/10".to_owned())
+        );
         assert!(known("Kim").is_err());
     }
 }

@@ -227,7 +227,10 @@ async fn test(session: &Session, arguments: &TestArguments) -> Result<Exit, Fail
         None => None,
     };
     let body = body_of(arguments, input, id)?;
-    let answer = session.client.post(&["api", "rules:test"], Some(&body), None).await;
+    let answer = session
+        .client
+        .post(&["api", "rules:test"], Some(&body), None)
+        .await;
     let answer = pointed(session, body.get("expression"), answer)?;
     let cases = fields::list(fields::data(&answer.value), &["cases"]);
     if show.json {
@@ -235,7 +238,9 @@ async fn test(session: &Session, arguments: &TestArguments) -> Result<Exit, Fail
     } else {
         say(show, cases)?;
     }
-    let is_missed = cases.iter().any(|case| case.get("ok") == Some(&Value::Bool(false)));
+    let is_missed = cases
+        .iter()
+        .any(|case| case.get("ok") == Some(&Value::Bool(false)));
     Ok(if is_missed { Exit::Negative } else { Exit::Done })
 }
 
@@ -310,7 +315,8 @@ mod tests {
             line_of(&case),
             "it does not match: work.priority < 3 is false (priority = 5); that was not expected (3 steps, 1 µs)"
         );
-        let failed = json!({"result": false, "error": {"code": "rule.error", "detail": "no such key"}, "because": ""});
+        let failed =
+            json!({"result": false, "error": {"code": "rule.error", "detail": "no such key"}, "because": ""});
         assert_eq!(line_of(&failed), "it does not match: no such key (0 steps, 0 µs)");
         assert_eq!(caret("a\nb == == c", 2, 6), "  b == == c\n       ^");
     }

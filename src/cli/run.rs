@@ -14,8 +14,9 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, foreground, init, jobs, keys,
-    nodes, pools, recipients, restore, route, rules, runs, schedules, serve, slots, status, torture, workflows,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, foreground, init, jobs,
+    keys, nodes, pools, recipients, restore, route, rules, runs, schedules, serve, slots, status, torture,
+    workflows,
 };
 
 /// Runs the command line of this process.

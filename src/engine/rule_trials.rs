@@ -49,7 +49,11 @@ pub async fn test(
                     }
                 }
             }
-            Ok(if faults.is_empty() { Ok(results) } else { Err(faults) })
+            Ok(if faults.is_empty() {
+                Ok(results)
+            } else {
+                Err(faults)
+            })
         })
         .await
 }

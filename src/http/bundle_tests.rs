@@ -33,7 +33,10 @@ async fn apply(face: &Face, body: Value) -> Value {
 }
 
 fn code(answer: &Answer) -> (u16, String) {
-    let code = answer.json()["errors"][0]["code"].as_str().unwrap_or_default().to_owned();
+    let code = answer.json()["errors"][0]["code"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     (answer.status, code)
 }
 
@@ -64,7 +67,10 @@ async fn the_examples_pass_their_own_tests_and_are_noop_the_second_time() {
         assert_eq!(first["counts"]["noop"], 0);
         let before = everything(&face).await;
         let second = apply(&face, json!({"bundle": yaml, "prune": true})).await;
-        assert_eq!((&second["changes"], &second["digest"]), (&json!([]), &first["digest"]));
+        assert_eq!(
+            (&second["changes"], &second["digest"]),
+            (&json!([]), &first["digest"])
+        );
         let exported = data(&face, EXPORT).await;
         assert_eq!(exported["digest"], first["digest"]);
         for again in [&exported["yaml"], &exported["bundle"]] {
@@ -81,7 +87,10 @@ async fn the_desk_routes_as_its_bundle_says() {
     apply(&face, json!({"bundle": EXAMPLES[0]})).await;
     let ticket = json!({"work": {"kind": "ticket", "attributes": {"skill": "billing", "language": "es"}, "tags": ["refund"]}});
     let routed = send(&face, "POST", "/api/route", &ticket).await.json()["data"].clone();
-    assert_eq!((&routed["outcome"], &routed["pool"]["name"]), (&json!("assigned"), &json!("billing-desk")));
+    assert_eq!(
+        (&routed["outcome"], &routed["pool"]["name"]),
+        (&json!("assigned"), &json!("billing-desk"))
+    );
     let winner = routed["winners"][0]["recipient_id"].as_str().unwrap();
     let winner = data(&face, &format!("/api/recipients/{winner}")).await;
     assert_eq!(winner["name"], "Jordan Reyes");
@@ -92,7 +101,10 @@ async fn test_47_a_failure_in_the_last_object_leaves_nothing() {
     let face = Face::new().await;
     let bad = bundle(|value| value["rules"][0]["expression"] = json!("work."));
     let refused = send(&face, "POST", APPLY, &json!({"bundle": bad})).await;
-    assert_eq!(refused.json()["errors"][0]["pointer"], "/bundle/rules/0/expression");
+    assert_eq!(
+        refused.json()["errors"][0]["pointer"],
+        "/bundle/rules/0/expression"
+    );
     let failing = bundle(|value| {
         value["tests"] = json!([{"name": "no", "work": {"kind": "t"}, "expect": {"winner": "Lee"}}]);
     });
@@ -100,7 +112,10 @@ async fn test_47_a_failure_in_the_last_object_leaves_nothing() {
     assert_eq!(code(&failing), (422, "bundle.test_failed".to_owned()));
     assert_eq!(data(&face, "/api/pools").await, json!([]));
     let dry = apply(&face, json!({"bundle": bundle(|_| {}), "dry_run": true})).await;
-    assert_eq!((&dry["counts"]["create"], data(&face, "/api/pools").await), (&json!(5), json!([])));
+    assert_eq!(
+        (&dry["counts"]["create"], data(&face, "/api/pools").await),
+        (&json!(5), json!([]))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,7 +140,10 @@ async fn test_48_digests_owners_and_duplicate_keys_are_guarded() {
     let good = json!({"bundle": other, "expect_digest": first["digest"]});
     let done = apply(&face, good).await;
     let fields = json!([{"pointer": "/description", "from": null, "to": "changed"}]);
-    assert_eq!(done["changes"], json!([{"kind": "pool", "name": "back", "action": "update", "fields": fields}]));
+    assert_eq!(
+        done["changes"],
+        json!([{"kind": "pool", "name": "back", "action": "update", "fields": fields}])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,9 +168,15 @@ async fn test_48_what_waits_and_works_is_not_pruned_away() {
     let nowhere = send(&face, "POST", APPLY, &body(Some("back"))).await;
     assert_eq!(code(&nowhere), (422, "pool.not_found".to_owned()));
     let done = apply(&face, body(Some("front"))).await;
-    assert_eq!((&done["counts"]["delete"], &done["counts"]["update"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&done["counts"]["delete"], &done["counts"]["update"]),
+        (&json!(2), &json!(2))
+    );
     assert_eq!(data(&face, EXPORT).await["digest"], done["digest"]);
-    let front = data(&face, "/api/pools").await[0]["id"].as_str().unwrap().to_owned();
+    let front = data(&face, "/api/pools").await[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let waiting = data(&face, &format!("/api/queues/{front}/items")).await;
     assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
 }
@@ -166,9 +190,15 @@ async fn test_49_hand_made_objects_are_taken_over_and_live_values_stay() {
     let off = json!({"enabled": false, "reason": "quiet"});
     send(&face, "POST", &format!("/api/pools/{front}:set_enabled"), &off).await;
     let done = apply(&face, json!({"bundle": bundle(|_| {})})).await;
-    assert_eq!((&done["counts"]["update"], &done["counts"]["noop"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&done["counts"]["update"], &done["counts"]["noop"]),
+        (&json!(1), &json!(1))
+    );
     let after = data(&face, &format!("/api/recipients/{kim}")).await;
-    assert_eq!((&after["state"], &after["record_version"]), (&json!("RECIPIENT_STATE_BUSY"), &json!(0)));
+    assert_eq!(
+        (&after["state"], &after["record_version"]),
+        (&json!("RECIPIENT_STATE_BUSY"), &json!(0))
+    );
     let pool = data(&face, &format!("/api/pools/{front}")).await;
     assert_eq!(pool["config"]["kill_switch"], true);
     // Two exchange their names: both are found by them afterwards.

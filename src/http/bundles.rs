@@ -49,12 +49,18 @@ pub(super) const FIELDS: [Param; 5] = [
         Kind::Text,
         "The pool where the waiting work of pools that go waits then.",
     ),
-    Param::query("dry_run", Kind::Flag, "Says what would change, and changes nothing."),
+    Param::query(
+        "dry_run",
+        Kind::Flag,
+        "Says what would change, and changes nothing.",
+    ),
 ];
 
 /// What is declared, as a document.
 pub(super) async fn export(State(app): State<App>, caller: Caller) -> Result<Json<Value>, Problem> {
-    let found = desk::topology(&app.engine, caller.tenant).await?.map_err(refuse)?;
+    let found = desk::topology(&app.engine, caller.tenant)
+        .await?
+        .map_err(refuse)?;
     let document = found.document(found.owner().unwrap_or(NAMELESS));
     let data = json!({"digest": found.digest(), "yaml": bundle::yaml(&document), "bundle": document});
     Ok(Json(json!({"data": data})))
@@ -185,7 +191,10 @@ fn in_body(fault: Fault) -> Fault {
 fn read(body: &[u8]) -> Result<(Document, Wish), Problem> {
     let fields = routing::fields(body)?;
     let mut faults: Vec<Fault> = Vec::new();
-    for key in fields.keys().filter(|key| FIELDS.iter().all(|field| field.name != key.as_str())) {
+    for key in fields
+        .keys()
+        .filter(|key| FIELDS.iter().all(|field| field.name != key.as_str()))
+    {
         let pointer = format!("/{}", super::input::escaped(key));
         faults.push(Fault::new(pointer, "field.unknown", "unknown field"));
     }

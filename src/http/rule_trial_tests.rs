@@ -22,13 +22,25 @@ async fn a_rule_is_tried_on_invented_work() {
     let answer = send(&face, "POST", path, &json!({"rule_id": rule, "cases": cases})).await;
     assert_eq!(answer.status, 200, "{}", answer.text);
     let found = answer.json()["data"]["cases"].clone();
-    assert_eq!((&found[0]["result"], &found[0]["ok"]), (&json!(true), &json!(true)));
-    assert_eq!((&found[1]["result"], &found[1]["ok"]), (&json!(false), &json!(false)));
+    assert_eq!(
+        (&found[0]["result"], &found[0]["ok"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        (&found[1]["result"], &found[1]["ok"]),
+        (&json!(false), &json!(false))
+    );
     assert!(found[1]["because"].as_str().unwrap().contains("level"), "{found}");
-    assert!(found[0]["steps"].is_u64() && found[0]["micros"].is_u64(), "{found}");
+    assert!(
+        found[0]["steps"].is_u64() && found[0]["micros"].is_u64(),
+        "{found}"
+    );
     let failing = json!({"expression": "work.attributes.gone == 1", "cases": [{"work": work}]});
     let failing = send(&face, "POST", path, &failing).await.json()["data"]["cases"][0].clone();
-    assert_eq!((&failing["result"], &failing["error"]["code"]), (&json!(false), &json!("rule.error")));
+    assert_eq!(
+        (&failing["result"], &failing["error"]["code"]),
+        (&json!(false), &json!("rule.error"))
+    );
     assert_eq!(failing.get("ok"), None);
 }
 
@@ -38,11 +50,31 @@ async fn what_cannot_be_tried_is_refused_with_its_place() {
     let nobody = "019ad0e0-0001-7000-8000-00000000ffff";
     let work = json!({"kind": "t"});
     for (body, pointer, code) in [
-        (json!({"expression": "nobody == 1", "cases": []}), "/expression", "rule.unknown_reference"),
-        (json!({"expression": "work.", "cases": []}), "/expression", "rule.syntax"),
-        (json!({"rule_id": nobody, "cases": []}), "/rule_id", "rule.not_found"),
-        (json!({"expression": "recipient.weight > 1.0", "cases": [{"work": work}]}), "/cases/0/recipient", "field.required"),
-        (json!({"expression": "true", "cases": [{"work": work, "recipient": {}}]}), "/cases/0/recipient", "field.value"),
+        (
+            json!({"expression": "nobody == 1", "cases": []}),
+            "/expression",
+            "rule.unknown_reference",
+        ),
+        (
+            json!({"expression": "work.", "cases": []}),
+            "/expression",
+            "rule.syntax",
+        ),
+        (
+            json!({"rule_id": nobody, "cases": []}),
+            "/rule_id",
+            "rule.not_found",
+        ),
+        (
+            json!({"expression": "recipient.weight > 1.0", "cases": [{"work": work}]}),
+            "/cases/0/recipient",
+            "field.required",
+        ),
+        (
+            json!({"expression": "true", "cases": [{"work": work, "recipient": {}}]}),
+            "/cases/0/recipient",
+            "field.value",
+        ),
         (
             json!({"expression": "recipient.weight > 1.0", "cases": [{"work": work, "recipient": nobody}]}),
             "/cases/0/recipient",

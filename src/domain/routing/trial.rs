@@ -123,7 +123,11 @@ pub fn read(body: &Map<String, Value>, now: Micros, fresh: WorkId) -> Result<Tri
     let mut cases = Vec::new();
     match body.get("cases") {
         Some(Value::Array(list)) if list.len() > limits::RULE_CASES_MAX => {
-            let detail = format!("has {} cases; {} are the most", list.len(), limits::RULE_CASES_MAX);
+            let detail = format!(
+                "has {} cases; {} are the most",
+                list.len(),
+                limits::RULE_CASES_MAX
+            );
             faults.push(Fault::new("/cases", "field.range", detail));
         }
         Some(Value::Array(list)) => {
@@ -265,7 +269,10 @@ fn read_subject(value: Option<&Value>, faults: &mut Vec<Fault>) -> Option<Subjec
 
 /// An invented recipient; it needs no name, and may say how much it does now.
 fn invented(given: &mut Map<String, Value>, faults: &mut Vec<Fault>) -> Candidate {
-    let id = given.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok());
+    let id = given
+        .get("id")
+        .and_then(Value::as_str)
+        .and_then(|id| id.parse().ok());
     for answered in ANSWERED {
         given.remove(answered);
     }

@@ -68,11 +68,16 @@ fn a_case_is_judged_as_a_decision_would() {
     let plain = of("recipient.attributes.level >= 2.0 && recipient.current == 2");
     assert!(plain.result && plain.error.is_none() && plain.because.is_empty() && plain.steps > 0);
     let no = of("recipient.attributes.level >= 5.0");
-    assert!(!no.result && no.because.contains("recipient.attributes.level"), "{no:?}");
+    assert!(
+        !no.result && no.because.contains("recipient.attributes.level"),
+        "{no:?}"
+    );
     let failed = of("work.attributes.nothing == 1");
     assert!(!failed.result && failed.error.is_some(), "{failed:?}");
     let looped = of("work.attributes.tags.all(x, x > 0)");
-    let parts = compile("work.attributes.tags.all(x, x > 0)", true).unwrap().parts();
+    let parts = compile("work.attributes.tags.all(x, x > 0)", true)
+        .unwrap()
+        .parts();
     assert_eq!((looped.result, looped.steps), (true, parts + 3));
     assert!(reads_recipient(&compile("recipient.weight > 1.0", true).unwrap()));
     assert!(!reads_recipient(&compile("work.priority > 1", true).unwrap()));

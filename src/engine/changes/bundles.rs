@@ -220,12 +220,7 @@ fn in_the_way(
 }
 
 /// Writes what was planned: all of it, or nothing and why not.
-pub fn apply(
-    tx: &mut Tx<'_>,
-    by: &Wisher,
-    bundle: &str,
-    planned: &Planned,
-) -> Result<Result<(), No>, Abort> {
+pub fn apply(tx: &mut Tx<'_>, by: &Wisher, bundle: &str, planned: &Planned) -> Result<Result<(), No>, Abort> {
     if routing_live::revision(tx, by.tenant)? != planned.revision {
         return Ok(Err(No::Stale));
     }

@@ -120,9 +120,9 @@ fn read_name(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> String {
     known("/metadata", metadata, &["name", "labels"], faults);
     let labels = metadata.get("labels").filter(|labels| !labels.is_null());
     let is_fit = |labels: &Value| {
-        labels
-            .as_object()
-            .is_some_and(|labels| labels.len() <= limits::METADATA_KEYS_MAX && labels.values().all(Value::is_string))
+        labels.as_object().is_some_and(|labels| {
+            labels.len() <= limits::METADATA_KEYS_MAX && labels.values().all(Value::is_string)
+        })
     };
     if labels.is_some_and(|labels| !is_fit(labels)) {
         let detail = format!("must be at most {} texts by name", limits::METADATA_KEYS_MAX);
@@ -193,7 +193,11 @@ fn workflows(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<(String, 
 fn tests(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<Test> {
     let list = objects(map, "tests", faults);
     if list.len() > limits::BUNDLE_TESTS_MAX {
-        let detail = format!("has {} tests; {} are the most", list.len(), limits::BUNDLE_TESTS_MAX);
+        let detail = format!(
+            "has {} tests; {} are the most",
+            list.len(),
+            limits::BUNDLE_TESTS_MAX
+        );
         faults.push(Fault::new("/tests", "field.range", detail));
         return Vec::new();
     }
@@ -203,7 +207,11 @@ fn tests(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<Test> {
         known(&at, item, &["name", WORK_FIELD, "expect"], faults);
         let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
-            faults.push(Fault::new(format!("{at}/name"), "field.required", "must be given"));
+            faults.push(Fault::new(
+                format!("{at}/name"),
+                "field.required",
+                "must be given",
+            ));
         }
         let mut part = |key: &str| {
             let part = item.get(key).and_then(Value::as_object).cloned();
@@ -240,7 +248,10 @@ fn expectation(at: &str, expect: &Map<String, Value>, faults: &mut Vec<Fault>) -
     };
     let (recipient_pool, outcome, winner) = (text("pool"), text("outcome"), text("winner"));
     let words = Outcome::ALL.map(Outcome::word);
-    if outcome.as_deref().is_some_and(|outcome| !words.contains(&outcome)) {
+    if outcome
+        .as_deref()
+        .is_some_and(|outcome| !words.contains(&outcome))
+    {
         let detail = format!("must be one of {}", words.join(", "));
         faults.push(Fault::new(format!("{at}/outcome"), "field.value", detail));
     }

@@ -2,12 +2,13 @@
 //! there is becomes changes, and changes become rows. Pure: the rows are read before and written after.
 //!
 //! `document` is what is written, `topology` what there is; `names` translates ids and back; `plan` is what the one makes of
-//! the other, object by object in `planning`; `trials` runs the tests of a document over what there would be; `yaml` writes.
+//! the other, object by object in `planning` and `pruning`; `trials` runs the tests of a document over what there would be; `yaml` writes.
 
 mod document;
 mod names;
 mod plan;
 mod planning;
+mod pruning;
 #[cfg(test)]
 mod tests;
 mod topology;

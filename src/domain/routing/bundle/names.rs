@@ -19,8 +19,7 @@ const OF_RECIPIENT_POOL: [(&[&str], &str, &str); 5] = [
     (&["config", "sla"], "escalation_pool_id", "escalation_pool"),
 ];
 const CLAIM_QUEUE_ID: &str = "claim_queue_id";
-const OF_RULE: [(&[&str], &str, &str); 2] =
-    [(&[], "pool_id", "pool"), (&["action"], "pool_id", "pool")];
+const OF_RULE: [(&[&str], &str, &str); 2] = [(&[], "pool_id", "pool"), (&["action"], "pool_id", "pool")];
 const SHARDS: (&[&str], &str, &str) = (&["config", "sharding"], "pool_ids", "pools");
 
 fn inside<'m>(map: &'m mut Map<String, Value>, path: &[&str]) -> Option<&'m mut Map<String, Value>> {
@@ -89,7 +88,11 @@ pub(super) fn to_recipient_pool(
 ) -> Map<String, Value> {
     let mut set = written.clone();
     for (path, id, name) in OF_RECIPIENT_POOL.into_iter().chain([SHARDS]) {
-        let table = if id == CLAIM_QUEUE_ID { queues } else { recipient_pools };
+        let table = if id == CLAIM_QUEUE_ID {
+            queues
+        } else {
+            recipient_pools
+        };
         translate(&mut set, path, (name, id), table);
     }
     set

@@ -30,26 +30,26 @@ const CLAIM_QUEUES: &str = "claim_queues";
 
 /// What stands in the document, by id.
 #[derive(Default)]
-struct Kept {
-    recipient_pools: BTreeSet<RecipientPoolId>,
-    recipients: BTreeSet<RecipientId>,
-    rules: BTreeSet<RuleId>,
-    traits: BTreeSet<String>,
-    claim_queues: BTreeSet<ClaimQueueId>,
+pub(super) struct Kept {
+    pub(super) recipient_pools: BTreeSet<RecipientPoolId>,
+    pub(super) recipients: BTreeSet<RecipientId>,
+    pub(super) rules: BTreeSet<RuleId>,
+    pub(super) traits: BTreeSet<String>,
+    pub(super) claim_queues: BTreeSet<ClaimQueueId>,
 }
 
 pub(super) struct Planning<'t> {
-    before: &'t Topology,
-    after: Topology,
-    owner: &'t str,
+    pub(super) before: &'t Topology,
+    pub(super) after: Topology,
+    pub(super) owner: &'t str,
     fresh: &'t mut dyn FnMut() -> [u8; 16],
     /// Ids by name.
     recipient_pools: Dictionary,
     queues: Dictionary,
     /// Names by id.
     names: Dictionary,
-    kept: Kept,
-    plan: Plan,
+    pub(super) kept: Kept,
+    pub(super) plan: Plan,
 }
 
 pub(super) fn text_of<'m>(written: &'m Map<String, Value>, key: &str) -> &'m str {
@@ -80,8 +80,9 @@ impl<'t> Planning<'t> {
         fresh: &'t mut dyn FnMut() -> [u8; 16],
     ) -> Planning<'t> {
         let known = before.recipient_pools.iter();
-        let mut recipient_pools: Dictionary =
-            known.map(|(id, one)| (one.name.clone(), id.to_string())).collect();
+        let mut recipient_pools: Dictionary = known
+            .map(|(id, one)| (one.name.clone(), id.to_string()))
+            .collect();
         for written in &document.recipient_pools {
             let name = text_of(written, "name").to_owned();
             recipient_pools
@@ -89,7 +90,9 @@ impl<'t> Planning<'t> {
                 .or_insert_with(|| RecipientPoolId(fresh()).to_string());
         }
         let known = before.claim_queues.iter();
-        let mut queues: Dictionary = known.map(|(id, one)| (one.name.clone(), id.to_string())).collect();
+        let mut queues: Dictionary = known
+            .map(|(id, one)| (one.name.clone(), id.to_string()))
+            .collect();
         for written in &document.claim_queues {
             let name = text_of(written, "name").to_owned();
             queues
@@ -130,7 +133,13 @@ impl<'t> Planning<'t> {
     }
 
     /// Notes a change of an object, and says whether it is to be written.
-    fn note(&mut self, kind: &'static str, name: &str, before: Option<(&Value, Option<&str>)>, after: &Value) -> bool {
+    fn note(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        before: Option<(&Value, Option<&str>)>,
+        after: &Value,
+    ) -> bool {
         let mut fields = Vec::new();
         let action = match before {
             None => Action::Create,
@@ -295,9 +304,9 @@ impl<'t> Planning<'t> {
             let known = match external {
                 None => named,
                 // One that had no id of its owner yet gets it.
-                Some(external) => by_external.get(external).or_else(|| {
-                    named.filter(|id| !before.recipients[*id].set.contains_key("external_id"))
-                }),
+                Some(external) => by_external
+                    .get(external)
+                    .or_else(|| named.filter(|id| !before.recipients[*id].set.contains_key("external_id"))),
             };
             let id = known.copied().unwrap_or_else(|| RecipientId((self.fresh)()));
             if !self.kept.recipients.insert(id) {
@@ -406,7 +415,11 @@ impl<'t> Planning<'t> {
 
     /// No recipient pool above itself, and none too deep.
     pub(super) fn check_parents(&mut self, list: &[Map<String, Value>]) {
-        let parent_of = |one: &Declared| text_of(&one.set, "parent_pool_id").parse::<RecipientPoolId>().ok();
+        let parent_of = |one: &Declared| {
+            text_of(&one.set, "parent_pool_id")
+                .parse::<RecipientPoolId>()
+                .ok()
+        };
         let all = self.after.recipient_pools.iter();
         let parents: BTreeMap<RecipientPoolId, RecipientPoolId> =
             all.filter_map(|(id, one)| Some((*id, parent_of(one)?))).collect();
@@ -426,113 +439,9 @@ impl<'t> Planning<'t> {
             );
             let most = limits::PARENTS_MAX;
             let detail = format!("pool `{name}` would be above itself, or have more than {most} levels");
-            self.plan.faults.push(Fault::new(pointer, "pool.too_deep", detail));
-        }
-    }
-
-    /// What this bundle once applied and the document no longer has. What others need goes last.
-    pub(super) fn prune(&mut self) {
-        let owner = Some(self.owner.to_owned());
-        let before = self.before;
-        let mut gone: Vec<(&'static str, String, Write)> = Vec::new();
-        for (id, one) in before.rules.iter().filter(|(_, one)| one.bundle == owner) {
-            if !self.kept.rules.contains(id) {
-                gone.push(("rule", one.name.clone(), Write::RemoveRule(*id)));
-            }
-        }
-        for (id, one) in before.recipients.iter().filter(|(_, one)| one.bundle == owner) {
-            if !self.kept.recipients.contains(id) {
-                let write = Write::RemoveRecipient(*id, one.name.clone());
-                gone.push(("recipient", one.name.clone(), write));
-            }
-        }
-        for (id, one) in before.recipient_pools.iter().filter(|(_, one)| one.bundle == owner) {
-            if !self.kept.recipient_pools.contains(id) {
-                let write = Write::RemoveRecipientPool(*id, one.name.clone());
-                gone.push(("pool", one.name.clone(), write));
-            }
-        }
-        for (key, one) in before.traits.iter().filter(|(_, one)| one.bundle == owner) {
-            if !self.kept.traits.contains(key) {
-                gone.push(("trait", one.name.clone(), Write::RemoveTrait(key.clone())));
-            }
-        }
-        for (id, one) in before.claim_queues.iter().filter(|(_, one)| one.bundle == owner) {
-            if !self.kept.claim_queues.contains(id) {
-                let detail = format!("the claim queue `{}` stays: offers may stand in it", one.name);
-                self.plan.warnings.push(Fault::new("", "claim_queue.stays", detail));
-            }
-        }
-        for (kind, name, write) in gone {
-            self.forget(&write);
-            self.plan.changes.push(Change {
-                kind,
-                name,
-                action: Action::Delete,
-                fields: Vec::new(),
-            });
-            self.plan.writes.push(write);
-        }
-        self.look_for_orphans();
-    }
-
-    fn forget(&mut self, write: &Write) {
-        let after = &mut self.after;
-        match write {
-            Write::RemoveRecipientPool(id, _) => {
-                after.recipient_pools.remove(id);
-                for one in after.recipients.values_mut() {
-                    one.members_of.retain(|member_of| member_of != id);
-                }
-                let text = id.to_string();
-                after.rules.retain(|_, one| text_of(&one.set, "pool_id") != text);
-            }
-            Write::RemoveRecipient(id, _) => drop(after.recipients.remove(id)),
-            Write::RemoveRule(id) => drop(after.rules.remove(id)),
-            Write::RemoveTrait(key) => drop(after.traits.remove(key)),
-            Write::RecipientPool(..)
-            | Write::Recipient(..)
-            | Write::Rule(..)
-            | Write::Trait(..)
-            | Write::ClaimQueue(..) => {}
-        }
-    }
-
-    /// What still names something that goes.
-    fn look_for_orphans(&mut self) {
-        for write in &self.plan.writes {
-            match write {
-                Write::RemoveRecipientPool(id, name) => {
-                    let id = id.to_string();
-                    let names_it = |one: &&Declared| Value::from(one.set.clone()).to_string().contains(&id);
-                    let recipient_pools = self.after.recipient_pools.values().filter(names_it);
-                    let rules = self.after.rules.values().filter(names_it);
-                    let all = recipient_pools.map(|one| ("pool", one)).chain(rules.map(|one| ("rule", one)));
-                    for (kind, one) in all {
-                        let detail = format!("the {kind} `{}` still names the pool `{name}`, which goes", one.name);
-                        self.plan.warnings.push(Fault::new("", "pool.referenced", detail));
-                    }
-                }
-                Write::RemoveTrait(key) => {
-                    let mut users = self.after.recipient_pools.values();
-                    let user = users.find(|one| {
-                        one.set
-                            .get("config")
-                            .is_some_and(|config| names::names_trait(config, key))
-                    });
-                    if let Some(user) = user {
-                        let detail = format!("pool `{}` filters by the trait `{key}`", user.name);
-                        self.plan.conflicts.push(Fault::new("", "trait.in_use", detail));
-                    }
-                }
-                Write::RecipientPool(..)
-                | Write::Recipient(..)
-                | Write::Rule(..)
-                | Write::Trait(..)
-                | Write::ClaimQueue(..)
-                | Write::RemoveRecipient(..)
-                | Write::RemoveRule(_) => {}
-            }
+            self.plan
+                .faults
+                .push(Fault::new(pointer, "pool.too_deep", detail));
         }
     }
 
@@ -555,7 +464,11 @@ impl<'t> Planning<'t> {
     fn check_counts(&mut self) {
         let after = &self.after;
         for (list, count, most) in [
-            (RECIPIENT_POOLS, after.recipient_pools.len(), limits::RECIPIENT_POOLS_MAX),
+            (
+                RECIPIENT_POOLS,
+                after.recipient_pools.len(),
+                limits::RECIPIENT_POOLS_MAX,
+            ),
             (RECIPIENTS, after.recipients.len(), limits::BUNDLE_RECIPIENTS_MAX),
             (RULES, after.rules.len(), limits::RULES_MAX),
             (TRAITS, after.traits.len(), limits::TRAITS_MAX),

@@ -56,7 +56,10 @@ fn test_48_faults_have_places_in_the_document() {
     assert_eq!(told, expected.map(|(at, code)| (at.to_owned(), code)));
     let twice = document(|value| value["pools"][1]["name"] = json!("front"));
     let twice = planned(&Topology::default(), &twice, false);
-    assert!(twice.faults.iter().any(|fault| fault.code == "bundle.twice"), "{twice:?}");
+    assert!(
+        twice.faults.iter().any(|fault| fault.code == "bundle.twice"),
+        "{twice:?}"
+    );
     let circle = document(|value| {
         value["pools"][0]["parent_pool"] = json!("back");
         value["pools"][1]["parent_pool"] = json!("front");
@@ -98,8 +101,14 @@ fn test_47_a_second_plan_is_all_noop() {
     assert_ne!(first.digest_current, first.digest_after);
     assert!(first.digest_after.starts_with("sha256:"));
     let again = planned(&first.after, &document(|_| {}), true);
-    assert!(again.changes.iter().all(|one| one.action == Action::Noop), "{again:?}");
-    assert_eq!((again.writes.len(), &again.digest_after), (0, &first.digest_after));
+    assert!(
+        again.changes.iter().all(|one| one.action == Action::Noop),
+        "{again:?}"
+    );
+    assert_eq!(
+        (again.writes.len(), &again.digest_after),
+        (0, &first.digest_after)
+    );
     let exported = Document::read(&first.after.document("b")).unwrap();
     assert_eq!(planned(&first.after, &exported, true).writes, vec![]);
 }
@@ -119,10 +128,20 @@ fn test_48_what_a_bundle_no_longer_has_goes_only_when_it_is_pruned() {
         .into_iter()
         .filter(|(_, _, action)| *action == Action::Delete)
         .collect();
-    assert_eq!(gone, [("pool", "back", Action::Delete), ("rule", "all", Action::Delete)]);
+    assert_eq!(
+        gone,
+        [("pool", "back", Action::Delete), ("rule", "all", Action::Delete)]
+    );
     // A recipient that had no id of its owner gets it, and is the same one.
-    assert_eq!(pruned.after.recipients.keys().collect::<Vec<_>>(), first.recipients.keys().collect::<Vec<_>>());
-    let fields: Vec<_> = pruned.changes.iter().filter(|one| one.kind == "recipient").collect();
+    assert_eq!(
+        pruned.after.recipients.keys().collect::<Vec<_>>(),
+        first.recipients.keys().collect::<Vec<_>>()
+    );
+    let fields: Vec<_> = pruned
+        .changes
+        .iter()
+        .filter(|one| one.kind == "recipient")
+        .collect();
     assert_eq!(
         fields[0].fields,
         [
@@ -131,7 +150,10 @@ fn test_48_what_a_bundle_no_longer_has_goes_only_when_it_is_pruned() {
         ]
     );
     let last = pruned.writes.last().unwrap();
-    assert!(matches!(last, Write::RemoveRecipientPool(_, name) if name == "back"), "{last:?}");
+    assert!(
+        matches!(last, Write::RemoveRecipientPool(_, name) if name == "back"),
+        "{last:?}"
+    );
     let foreign = document(|value| {
         value["metadata"]["name"] = json!("other");
         value["pools"][1]["description"] = json!("changed");
@@ -153,7 +175,12 @@ fn tests_are_decided_over_what_there_would_be() {
     let now = Micros(1_764_000_000_000_000);
     let tested = run(&plan.after, &with_tests.tests, "default", now).unwrap();
     assert_eq!(tested.iter().map(|one| one.ok).collect::<Vec<_>>(), [true, false]);
-    assert!(tested[1].detail.starts_with("expected outcome dropped; it was assigned"), "{tested:?}");
+    assert!(
+        tested[1]
+            .detail
+            .starts_with("expected outcome dropped; it was assigned"),
+        "{tested:?}"
+    );
     let unfit = document(|value| {
         value["tests"] = json!([{"name": "n", "work": {"kind": 5}, "expect": {"outcome": "assigned"}}]);
     });

@@ -34,12 +34,7 @@ pub struct Tested {
 }
 
 /// Runs the tests; the faults of work that cannot be routed at all.
-pub fn run(
-    after: &Topology,
-    tests: &[Test],
-    tenant: &str,
-    now: Micros,
-) -> Result<Vec<Tested>, Vec<Fault>> {
+pub fn run(after: &Topology, tests: &[Test], tenant: &str, now: Micros) -> Result<Vec<Tested>, Vec<Fault>> {
     let (mut tested, mut faults) = (Vec::new(), Vec::new());
     if tests.is_empty() {
         return Ok(tested);
@@ -80,7 +75,10 @@ fn one(world: &Known, test: &Test, now: Micros) -> Result<Decision, Vec<Fault>> 
 
 fn judge(after: &Topology, test: &Test, decision: &Decision) -> Tested {
     let outcome = decision.outcome.word();
-    let recipient_pool = decision.recipient_pool.as_ref().map(|chosen| chosen.name.as_str());
+    let recipient_pool = decision
+        .recipient_pool
+        .as_ref()
+        .map(|chosen| chosen.name.as_str());
     let winners: Vec<&str> = decision
         .winners
         .iter()

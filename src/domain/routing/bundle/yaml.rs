@@ -41,7 +41,8 @@ fn write(value: &Value, indent: usize, out: &mut String) {
 }
 
 fn is_block(value: &Value) -> bool {
-    value.as_object().is_some_and(|map| !map.is_empty()) || value.as_array().is_some_and(|list| !list.is_empty())
+    value.as_object().is_some_and(|map| !map.is_empty())
+        || value.as_array().is_some_and(|list| !list.is_empty())
 }
 
 fn below(value: &Value, indent: usize, out: &mut String) {
