@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::declared_tests::{created, data, send};
 use super::fixture::{Answer, Face};
+use crate::config;
+use crate::domain::routing::bundle::yaml;
 
 const DIFF: &str = "/api/routing/bundle:diff";
 const APPLY: &str = "/api/routing/bundle:apply";
@@ -216,4 +218,13 @@ async fn test_49_hand_made_objects_are_taken_over_and_live_values_stay() {
     assert_eq!(code(&taken), (409, "recipient.name_taken".to_owned()));
     let taken = send(&face, "POST", &path, &json!({"name": "Lee"})).await;
     assert_eq!(code(&taken), (409, "recipient.name_taken".to_owned()));
+}
+
+#[test]
+fn yaml_is_read_as_what_was_written() {
+    let value = json!({"a": [{"b": "true", "c": []}, "x: y", 1.5, null, ["z", [1]]], "d": {}, "e-f": {"g": "multi\nline",
+        "h": "", "i": "0x10", "j": "~", "k": "- no", "l": "2026-12-25", "m": "é \u{7f} \"q\"", "0": "null"}});
+    let text = yaml(&value);
+    let read = config::read_plain("b.yaml", &text).unwrap_or_else(|fault| panic!("{text}\n{fault:?}"));
+    assert_eq!(read.value, value, "{text}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Document, Plan, Topology, Write, plan, run, yaml};
+use super::{Action, Document, Plan, Topology, Write, plan, run};
 use crate::words::time::Micros;
 
 fn document(change: impl FnOnce(&mut Value)) -> Document {
@@ -186,13 +186,4 @@ fn tests_are_decided_over_what_there_would_be() {
     });
     let faults = run(&plan.after, &unfit.tests, "default", now).unwrap_err();
     assert!(faults[0].pointer.starts_with("/tests/0/"), "{faults:?}");
-}
-
-#[test]
-fn yaml_is_read_as_what_was_written() {
-    let value = json!({"a": [{"b": "true", "c": []}, "x: y", 1.5, null, ["z", [1]]], "d": {}, "e-f": {"g": "multi\nline",
-        "h": "", "i": "0x10", "j": "~", "k": "- no", "l": "2026-12-25", "m": "é \u{7f} \"q\"", "0": "null"}});
-    let text = yaml(&value);
-    let read = crate::config::read_plain("b.yaml", &text).unwrap_or_else(|fault| panic!("{text}\n{fault:?}"));
-    assert_eq!(read.value, value, "{text}");
 }
