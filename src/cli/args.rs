@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 use super::caller::Caller;
 use super::failure::Failure;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes, restore,
-    route, runs, schedules, slots, status, torture, workflows,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes,
+    pools, recipients, restore, route, rules, runs, schedules, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -158,6 +158,18 @@ pub(super) enum Command {
     /// Daemons of this state directory.
     #[command(subcommand)]
     Node(nodes::NodeCommand),
+    /// Pools of recipients: who shares work, and how it is shared out.
+    #[command(subcommand)]
+    Pool(pools::PoolCommand),
+    /// Recipients: who or what gets work.
+    #[command(subcommand)]
+    Recipient(recipients::RecipientCommand),
+    /// Rules: where work goes, and who in a pool may have it.
+    #[command(subcommand)]
+    Rule(rules::RuleCommand),
+    /// Bundles: all that is declared for routing as one document.
+    #[command(subcommand)]
+    Bundle(bundle::BundleCommand),
     /// Decisions: who gets work, and why each other one does not.
     #[command(subcommand)]
     Route(route::RouteCommand),

@@ -174,8 +174,13 @@ impl Client {
         key: Option<&str>,
     ) -> Result<Body, Failure> {
         let body = body.map(ToString::to_string);
-        self.change(Method::POST, segments, body.as_deref(), (key, None))
-            .await
+        self.change(
+            Method::POST,
+            self.url(segments, &[]),
+            body.as_deref(),
+            (key, None),
+        )
+        .await
     }
 
     /// Puts a document, letter by letter, in the place of another, if that still has the version that is expected.
@@ -185,32 +190,54 @@ impl Client {
         text: &str,
         expected: Option<u64>,
     ) -> Result<Body, Failure> {
-        self.change(Method::PUT, segments, Some(text), (None, expected))
+        self.change(Method::PUT, self.url(segments, &[]), Some(text), (None, expected))
             .await
     }
 
     /// Posts a document, letter by letter.
     pub(super) async fn post_text(&self, segments: &[&str], text: &str) -> Result<Body, Failure> {
-        self.change(Method::POST, segments, Some(text), (None, None))
+        self.change(Method::POST, self.url(segments, &[]), Some(text), (None, None))
             .await
     }
 
     /// Removes a thing.
     pub(super) async fn delete(&self, segments: &[&str]) -> Result<Body, Failure> {
-        self.change(Method::DELETE, segments, None, (None, None)).await
+        self.delete_asked(segments, &[]).await
+    }
+
+    /// Removes a thing in some way.
+    pub(super) async fn delete_asked(
+        &self,
+        segments: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Body, Failure> {
+        let url = self.url(segments, query);
+        self.change(Method::DELETE, url, None, (None, None)).await
+    }
+
+    /// Changes some fields of a thing, if it still has the version that is expected.
+    pub(super) async fn patch(
+        &self,
+        segments: &[&str],
+        fields: &Value,
+        expected: Option<u64>,
+    ) -> Result<Body, Failure> {
+        let (url, text) = (self.url(segments, &[]), fields.to_string());
+        self.change(Method::PATCH, url, Some(&text), (None, expected))
+            .await
     }
 
     async fn change(
         &self,
         method: Method,
-        segments: &[&str],
+        url: Url,
         body: Option<&str>,
         (key, expected): (Option<&str>, Option<u64>),
     ) -> Result<Body, Failure> {
         let fresh = EntryId::random().to_string();
         let mut request = self
             .http
-            .request(method, self.url(segments, &[]))
+            .request(method, url)
             .timeout(ANSWER)
             .header("Idempotency-Key", key.unwrap_or(&fresh));
         if let Some(body) = body {

@@ -122,6 +122,26 @@ impl Problem {
         fields::text(self.document.as_ref()?, &[name])
     }
 
+    /// All bad fields: pointer, code and sentence of each.
+    pub(super) fn faults(&self) -> Vec<(String, String, String)> {
+        let errors = self
+            .document
+            .as_ref()
+            .map_or(&[][..], |document| fields::list(document, &["errors"]));
+        let text = |error: &Value, name: &str| fields::text(error, &[name]).unwrap_or_default();
+        let one = |error: &Value| (text(error, "pointer"), text(error, "code"), text(error, "detail"));
+        errors.iter().map(one).collect()
+    }
+
+    /// Where in the text of a field something is wrong: line and column, both from 1.
+    pub(super) fn place_in(&self, pointer: &str) -> Option<(usize, usize)> {
+        let errors = fields::list(self.document.as_ref()?, &["errors"]);
+        let of_field = |error: &&Value| fields::text(error, &["pointer"]).as_deref() == Some(pointer);
+        let error = errors.iter().find(of_field)?;
+        let number = |name: &str| usize::try_from(fields::number(error, &[name])?).ok();
+        Some((number("line")?, number("column")?))
+    }
+
     fn text(&self) -> String {
         let mut text = format!("error: {}", self.sentence);
         if self.status == 500 {

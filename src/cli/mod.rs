@@ -5,7 +5,7 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them; `workflows` with `workflow_files`, `workflow_view`,
-//!   `workflow_diff` and `workflow_dry` is one too; `graph` draws runs and workflows.
+//!   `workflow_diff` and `workflow_dry` is one too; `pools`, `recipients`, `rules` and `bundle` share `declared`; `graph` draws runs and workflows.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`,
 //!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
@@ -13,6 +13,7 @@
 mod approvals;
 mod args;
 mod backup;
+mod bundle;
 mod caller;
 mod check;
 mod client;
@@ -20,6 +21,7 @@ mod completions;
 mod configuration;
 mod configure;
 mod dead_letters;
+mod declared;
 mod doctor;
 mod event_text;
 mod exit;
@@ -37,8 +39,11 @@ mod machine;
 mod nodes;
 mod paragraph;
 mod pauses;
+mod pools;
+mod recipients;
 mod restore;
 mod route;
+mod rules;
 mod run;
 mod run_again;
 mod run_bulk;

@@ -14,8 +14,9 @@ use super::session::Session;
 use super::show::Show;
 use super::times;
 use super::{
-    approvals, backup, check, completions, configure, dead_letters, doctor, foreground, init, jobs, keys,
-    nodes, restore, route, runs, schedules, serve, slots, status, torture, workflows,
+    approvals, backup, bundle, check, completions, configure, dead_letters, doctor, foreground, init, jobs,
+    keys, nodes, pools, recipients, restore, route, rules, runs, schedules, serve, slots, status, torture,
+    workflows,
 };
 
 /// Runs the command line of this process.
@@ -74,6 +75,10 @@ pub fn run() -> ExitCode {
         | Command::Tenant(_)
         | Command::Audit(_)
         | Command::Node(_)
+        | Command::Pool(_)
+        | Command::Recipient(_)
+        | Command::Rule(_)
+        | Command::Bundle(_)
         | Command::Route(_)
         | Command::Routing(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
@@ -146,6 +151,10 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Tenant(command) => keys::tenants(session, command).await,
         Command::Audit(command) => keys::audit(session, command).await,
         Command::Node(command) => nodes::nodes(session, &command).await,
+        Command::Pool(command) => pools::perform(session, command).await,
+        Command::Recipient(command) => recipients::perform(session, command).await,
+        Command::Rule(command) => rules::perform(session, command).await,
+        Command::Bundle(command) => bundle::perform(session, command).await,
         Command::Route(command) => route::perform(session, &command).await,
         Command::Routing(command) => route::routing(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,

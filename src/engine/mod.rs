@@ -7,7 +7,8 @@
 //! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (what
 //! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store, `access` knows who may call. `router`
-//! decides who gets work, and tries again what waits.
+//! decides who gets work, and tries again what waits; `rule_trials` tries a rule on invented work,
+//! `bundles` compares and applies documents of all that is declared.
 
 pub mod access;
 pub mod backups;
@@ -16,6 +17,7 @@ pub mod blocked;
 pub mod book;
 pub mod bridge;
 pub mod bulk;
+pub mod bundles;
 pub mod changes;
 pub mod coordinator;
 pub mod core;
@@ -41,6 +43,7 @@ pub mod retention;
 mod rig;
 pub mod router;
 pub mod routing_objects;
+pub mod rule_trials;
 pub mod runner;
 pub mod runs;
 pub mod schedules;

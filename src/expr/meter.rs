@@ -35,6 +35,8 @@ pub(super) struct Outcome<T> {
     pub(super) given: Option<Result<Value, Unfit>>,
     /// What ran out. The expression may have swallowed the error, as `||` does.
     pub(super) overdraft: Option<Overdraft>,
+    /// Turns of its loops.
+    pub(super) turns: u64,
 }
 
 thread_local! {
@@ -64,11 +66,15 @@ pub(super) fn run<T>(limits: Limits, patterns: &Arc<[Regex]>, evaluation: impl F
     let returned = evaluation();
     let meter = METER.with_borrow_mut(Option::take);
     drop(ending);
+    let turns = meter
+        .as_ref()
+        .map_or(0, |meter| limits.steps_max - meter.steps_left);
     let (given, overdraft) = meter.map_or((None, None), |meter| (meter.given, meter.overdraft));
     Outcome {
         returned,
         given,
         overdraft,
+        turns,
     }
 }
 

@@ -92,7 +92,7 @@ impl Program {
     pub fn evaluate(&self, scope: &Scope) -> Result<Value, Fault> {
         match self.at_hand(scope) {
             Some(value) => Ok(value.clone()),
-            None => self.interpret(scope),
+            None => self.interpret(scope).0,
         }
     }
 
@@ -102,6 +102,25 @@ impl Program {
         value
             .as_bool()
             .ok_or_else(|| self.wrong_result("true or false", &value))
+    }
+
+    /// The same, with the steps that it took: the parts of the expression, and the turns of its loops.
+    pub fn evaluate_bool_counted(&self, scope: &Scope) -> (Result<bool, Fault>, u64) {
+        let (value, turns) = match self.at_hand(scope) {
+            Some(value) => (Ok(value.clone()), 0),
+            None => self.interpret(scope),
+        };
+        let truth = value.and_then(|value| {
+            value
+                .as_bool()
+                .ok_or_else(|| self.wrong_result("true or false", &value))
+        });
+        (truth, self.parts() + turns)
+    }
+
+    /// The parts of the expression.
+    pub fn parts(&self) -> u64 {
+        self.0.nodes as u64
     }
 
     /// Whether it is true, where that is sure without the interpreter: plain comparisons of a rule over what is there.
@@ -138,7 +157,8 @@ impl Program {
         }
     }
 
-    fn interpret(&self, scope: &Scope) -> Result<Value, Fault> {
+    /// The value, and the turns of its loops.
+    fn interpret(&self, scope: &Scope) -> (Result<Value, Fault>, u64) {
         let profile = self.0.profile;
         let evaluation = || -> Result<(), ExecutionError> {
             let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
@@ -151,6 +171,15 @@ impl Program {
         };
         let guarded = || catch_unwind(AssertUnwindSafe(evaluation));
         let outcome = meter::run(profile.limits(), &self.0.patterns, guarded);
+        let turns = outcome.turns;
+        (self.value_of(outcome), turns)
+    }
+
+    fn value_of(
+        &self,
+        outcome: meter::Outcome<thread::Result<Result<(), ExecutionError>>>,
+    ) -> Result<Value, Fault> {
+        let profile = self.0.profile;
         if let Some(overdraft) = outcome.overdraft {
             return Err(Kind::TooCostly.fault(profile, overdraft, None));
         }

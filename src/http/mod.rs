@@ -10,6 +10,7 @@ mod assignments;
 mod audit;
 mod backups;
 mod bridge;
+mod bundles;
 mod calendar;
 mod caller;
 mod claims;
@@ -57,6 +58,7 @@ mod router;
 mod routing;
 mod routing_metrics;
 mod routing_queues;
+mod rule_trials;
 mod rules;
 mod run_again;
 mod run_bulk;
@@ -98,6 +100,8 @@ mod access_tests;
 #[cfg(test)]
 mod backup_tests;
 #[cfg(test)]
+mod bundle_tests;
+#[cfg(test)]
 mod dead_letter_tests;
 #[cfg(test)]
 mod declared_list_tests;
@@ -127,6 +131,8 @@ mod openapi_tests;
 mod overview_tests;
 #[cfg(test)]
 mod pages_tests;
+#[cfg(test)]
+mod rule_trial_tests;
 #[cfg(test)]
 mod run_again_tests;
 #[cfg(test)]

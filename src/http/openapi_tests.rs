@@ -25,19 +25,21 @@ const REWRITE: &str = "DUCTOR_UPDATE=1 cargo test --lib http::openapi_tests";
 const EXAMPLES: &str = "src/http/examples.json";
 
 /// Questions whose text is no path, so that they are posted.
-const ASKS: [&str; 6] = [
+const ASKS: [&str; 8] = [
     "previewSchedule",
     "validateDocument",
     "validateWorkflow",
     "dryRunWorkflow",
     "dryRunDocument",
     "replayDecision",
+    "testRule",
+    "diffBundle",
 ];
 
 /// The nouns of scopes.
 #[rustfmt::skip]
 const NOUNS: &[&str] = &[
-    "audit", "claim", "key", "tenant", "pool", "recipient", "rule", "approval", "job",
+    "audit", "claim", "key", "tenant", "pool", "recipient", "rule", "bundle", "approval", "job",
     "slot", "run", "workflow", "event", "system", "metrics", "bridge", "decision", "assignment",
 ];
 

@@ -16,12 +16,12 @@ use super::operation::{
 };
 use super::paging::PARAMS;
 use super::{
-    assignments, audit, backups, bridge, claims, config, dead_letters, decisions, dry_runs, fires, front,
-    graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
-    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, rules,
-    run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting,
-    runs, schedules, sessions, slots, start, status, store_check, strategies, stream, tail, tenants,
-    timeline, traits, week, why, workflow_list, workflow_versions, workflows,
+    assignments, audit, backups, bridge, bundles, claims, config, dead_letters, decisions, dry_runs, fires,
+    front, graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
+    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues,
+    rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps,
+    run_values, run_waiting, runs, schedules, sessions, slots, start, status, store_check, strategies,
+    stream, tail, tenants, timeline, traits, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -312,6 +312,13 @@ fn declared_routing(page: Page) -> Page {
             takes(any_object, true), shows(any_data), versioned();
         delete "/api/rules/{rule_id}", rules::delete, deleteRule, "rule:delete", "Removes a rule.",
             query(&rules::DELETION), shows(any_data), versioned();
+        post "/api/rules:test", rule_trials::test, testRule, "rule:read", "Tries an expression, or a rule that is stored, on invented work.",
+            fields(&rule_trials::FIELDS), shows(any_data), unaudited();
+        get "/api/routing/bundle", bundles::export, exportBundle, "bundle:read", "All that is declared for routing, as one document.", shows(any_data);
+        post "/api/routing/bundle:diff", bundles::diff, diffBundle, "bundle:read", "What a document would change.",
+            fields(&bundles::FIELDS), shows(any_data), unaudited();
+        post "/api/routing/bundle:apply", bundles::apply, applyBundle, "bundle:write", "Makes what is declared what a document says: all of it, or nothing.",
+            fields(&bundles::FIELDS), shows(any_data), refuses(&[412]);
         get "/api/traits", traits::list, listTraits, "rule:read", "Traits by pages, by key.",
             query(&traits::FILTERS), query(&PARAMS), shows(any_page);
         put "/api/traits/{trait_key}", traits::put, putTrait, "rule:write", "Declares a trait, in place of one of the same key.",

@@ -296,15 +296,19 @@ fn remove_indexes(tx: &mut Tx<'_>, tenant: TenantId, id: RecipientId) -> Result<
     let Some(before) = tx.get(&RECIPIENTS, &(tenant, id))? else {
         return Ok(());
     };
+    // Two may have exchanged their names in one change: then a name is the other's by now.
     for member_of in &before.members_of {
         tx.remove(&MEMBERS, &(tenant, *member_of, id))?;
-        tx.remove(
-            &RECIPIENT_NAMES,
-            &(tenant, *member_of, before.object.name.clone()),
-        )?;
+        let at = (tenant, *member_of, before.object.name.clone());
+        if tx.get(&RECIPIENT_NAMES, &at)? == Some(ObjectIdRow(id.0)) {
+            tx.remove(&RECIPIENT_NAMES, &at)?;
+        }
     }
     if let Some(external) = before.external_id {
-        tx.remove(&RECIPIENT_EXTERNAL_IDS, &(tenant, external))?;
+        let at = (tenant, external);
+        if tx.get(&RECIPIENT_EXTERNAL_IDS, &at)? == Some(ObjectIdRow(id.0)) {
+            tx.remove(&RECIPIENT_EXTERNAL_IDS, &at)?;
+        }
     }
     Ok(())
 }

@@ -456,6 +456,12 @@ pub const RECIPIENT_POOLS_MAX: usize = 10_000;
 pub const STALE_LOOKED_AT_MAX: usize = 10_000;
 /// Members of one recipient pool.
 pub const MEMBERS_MAX: usize = 100_000;
+/// Cases that one request tries a rule on.
+pub const RULE_CASES_MAX: usize = 100;
+/// Recipients of a tenant that a bundle can be about.
+pub const BUNDLE_RECIPIENTS_MAX: usize = 100_000;
+/// Tests of one bundle.
+pub const BUNDLE_TESTS_MAX: usize = 1_000;
 /// Rules of a tenant.
 pub const RULES_MAX: usize = 10_000;
 /// Traits of a tenant.

@@ -17,6 +17,8 @@ use crate::words::ids::WorkId;
 use crate::words::limits;
 use crate::words::time::Micros;
 
+/// The member of a body that the work stands in.
+pub const WORK_FIELD: &str = "work";
 /// Where the work stands in the body.
 const WORK: &str = concat!("/", "work");
 /// Fields of the body.

@@ -11,11 +11,13 @@
 //!
 //! `assignment`, `waiting` and `offer` are what a decision leaves behind and how each goes on; `charge` keeps the live numbers
 //! that follow from assignments; `budget` and `sla` are the bounds on claims and the clocks on waiting and answering. `ask` reads
-//! what is asked of a decision.
+//! what is asked of a decision, `trial` tries a rule on invented work. `bundle` is all that
+//! is declared as one document, and what such a document changes.
 
 pub mod ask;
 pub mod assignment;
 pub mod budget;
+pub mod bundle;
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;
@@ -61,6 +63,9 @@ pub mod strategies;
 mod summary;
 #[cfg(test)]
 mod tests;
+pub mod trial;
+#[cfg(test)]
+mod trial_tests;
 pub mod waiting;
 pub mod wants;
 pub mod work;

@@ -124,6 +124,23 @@ impl Sight {
             .map_err(|fault| fault.message)
     }
 
+    /// The same, with the steps that it takes: the parts of the expression, and the turns of its loops.
+    pub fn truth_counted(
+        &self,
+        program: &Program,
+        candidate: Option<&Candidate>,
+    ) -> (Result<bool, String>, u64) {
+        let view = View {
+            sight: self,
+            candidate,
+        };
+        if let Some(truth) = program.decide(&view) {
+            return (Ok(truth), program.parts());
+        }
+        let (truth, steps) = program.evaluate_bool_counted(&self.with(candidate));
+        (truth.map_err(|fault| fault.message), steps)
+    }
+
     /// Its number.
     pub fn number(&self, program: &Program, candidate: Option<&Candidate>) -> Result<f64, String> {
         let value = self.value(program, candidate)?;

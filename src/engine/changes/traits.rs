@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::declared::{Outcome, Refusal, Wisher, first_row, next_row, now};
+use crate::domain::routing::bundle::names_trait;
 use crate::domain::routing::patch::{same_objects, take_output_only};
 use crate::domain::routing::print::{self, OUTPUT_OF_OTHERS, View};
 use crate::domain::routing::read::{claim_queue, declared_trait};
 use crate::store::routing_objects::put_trait;
 use crate::store::routing_rows::{ObjectIdRow, ObjectRow};
 use crate::store::tables::{CLAIM_QUEUE_NAMES, CLAIM_QUEUES, RECIPIENT_POOLS, TRAITS};
-use crate::store::{Abort, Rows, StoreError, Tx};
+use crate::store::{Abort, Rows, StoreError, Tx, routing_live};
 use crate::words::ids::{ClaimQueueId, TenantId};
 use crate::words::limits;
 
@@ -93,22 +94,6 @@ fn user_of(rows: &mut impl Rows, tenant: TenantId, key: &str) -> Result<Option<S
     Ok(None)
 }
 
-fn names_trait(value: &Value, key: &str) -> bool {
-    match value {
-        Value::Array(items) => items.iter().any(|item| names_trait(item, key)),
-        Value::Object(fields) => {
-            let named = fields.get("trait").and_then(Value::as_str) == Some(key);
-            let listed = fields.get("traits").is_some_and(|traits| match traits {
-                Value::Object(map) => map.contains_key(key),
-                Value::Array(list) => list.iter().any(|one| one.as_str() == Some(key)),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-            });
-            named || listed || fields.values().any(|value| names_trait(value, key))
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
-}
-
 /// Creates a claim queue.
 pub fn create_queue(
     tx: &mut Tx<'_>,
@@ -135,6 +120,7 @@ pub fn create_queue(
     let row = first_row(&name, &read.set, now(tx));
     tx.put(&CLAIM_QUEUES, &(by.tenant, id), &row)?;
     tx.put(&CLAIM_QUEUE_NAMES, &(by.tenant, name), &ObjectIdRow(id.0))?;
+    routing_live::revise(tx, by.tenant)?;
     tx.tell("routing.claim_queue", id, 0, None);
     Ok(Outcome::done(&id, shown_queue(id, &row, View::Set)))
 }

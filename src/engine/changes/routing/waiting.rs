@@ -172,5 +172,35 @@ pub(super) fn of_offer(
     }
 }
 
+/// What waits in a recipient pool that goes, waits in another one from now on. How much that was.
+pub fn drain_to(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    from: RecipientPoolId,
+    to: RecipientPoolId,
+) -> Result<usize, StoreError> {
+    let all = items(tx, tenant, from, None, usize::MAX)?;
+    for item in &all {
+        waiting_work::leave(tx, tenant, item)?;
+        let moved = Waiting {
+            id: WaitingId::fresh(),
+            recipient_pool: to,
+            kind: WaitKind::Again,
+            trail: Vec::new(),
+            wake_at: None,
+            sla_due_at: None,
+            histogram: Vec::new(),
+            lineage: Lineage {
+                entry: Some(to),
+                ..item.lineage.clone()
+            },
+            record_version: 0,
+            ..item.clone()
+        };
+        anew(tx, tenant, moved, "its pool was removed")?;
+    }
+    Ok(all.len())
+}
+
 /// Rows of work that one page of a list shows at most.
 pub const PAGE_MAX: usize = limits::PAGE_MAX;
