@@ -7,7 +7,7 @@
 //! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows), `coordinator` (what
 //! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store, `access` knows who may call. `router`
-//! decides who gets work, and tries again what waits.
+//! decides who gets work, and tries again what waits; `shadows` says what campaigns would have decided.
 
 pub mod access;
 pub mod backups;
@@ -44,5 +44,6 @@ pub mod routing_objects;
 pub mod runner;
 pub mod runs;
 pub mod schedules;
+pub mod shadows;
 pub mod silence;
 pub mod warm;

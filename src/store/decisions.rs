@@ -7,6 +7,7 @@ use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
 use super::offers;
 use super::routing_live::{self, Lookup};
 use super::rows::Present;
+use super::shadows;
 use super::table::Rows;
 use super::tables::{DECISION_INDEX, DECISIONS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
 use super::tx::Tx;
@@ -149,6 +150,7 @@ pub fn forget(
         tx.remove(&DECISION_INDEX, &(tenant, filter, key, id))?;
     }
     tx.remove(&DECISIONS, &(tenant, id))?;
+    shadows::forget(tx, tenant, id)?;
     if let Some(digest) = &row.snapshot {
         let key = (tenant, digest.clone());
         match tx.get(&SNAPSHOTS, &key)? {

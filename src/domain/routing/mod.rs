@@ -16,6 +16,7 @@
 pub mod ask;
 pub mod assignment;
 pub mod budget;
+pub mod campaign;
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;

@@ -8,7 +8,7 @@ use crate::domain::routing::objects::RecipientPool;
 use crate::domain::routing::pipeline::{self, Options, Pipeline};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::LEARNED;
-use crate::store::{Abort, Rows, StoreError, Tx, routing_objects};
+use crate::store::{Abort, Rows, StoreError, Tx, routing_objects, shadows};
 use crate::words::ids::{AssignmentId, RecipientId, TenantId};
 use crate::words::time::Micros;
 
@@ -93,6 +93,9 @@ pub(super) fn move_on(
     };
     if end.kind == EndKind::Completed {
         learn(tx, tenant, after, end.at)?;
+        if after.value_micro.is_some() {
+            shadows::pend_value(tx, tenant, after.decision)?;
+        }
     }
     if reroute && !is_held_by_others(tx, tenant, after)? {
         waiting::again(tx, tenant, after, after.lineage.after(after), "given back")?;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::route::Wish;
+use super::shadows;
 use super::world::Tenancy;
 use crate::domain::routing::assignment::{Assignment, AssignmentState, Lineage};
 use crate::domain::routing::decision::Decision;
@@ -337,7 +338,8 @@ fn keep(
         text: JsonText::of(&document(decision, Explain::First, &wish.lineage, item))
             .expect("a decision is plain data"),
     };
-    decisions::keep(tx, tenancy.tenant, decision.id, &row, Some(&text))
+    decisions::keep(tx, tenancy.tenant, decision.id, &row, Some(&text))?;
+    shadows::pend(tx, tenancy.tenant, wish, passed)
 }
 
 fn tell(tx: &mut Tx<'_>, passed: &Passed, decision: &Decision) {
