@@ -152,6 +152,7 @@ fn steps(out: &mut Vec<Sample>) {
         ("child", WaitsFor::Child { run: RunId([2; 16]) }),
         ("branches", WaitsFor::Branches(branches)),
         ("poke", WaitsFor::Poke { due }),
+        ("work", WaitsFor::Work { work: WorkId([3; 16]) }),
     ] {
         out.push(sample(what, &step(StepPhase::Waiting { since, on })));
     }
@@ -219,6 +220,14 @@ fn facts(out: &mut Vec<Sample>) {
         ),
         ("unpause", StoredFact::Unpause { by }),
         ("begin", StoredFact::Begin),
+        (
+            "work over",
+            StoredFact::WorkOver {
+                step: step_ref("s"),
+                attempt: 2,
+                work: WorkId([3; 16]),
+            },
+        ),
     ] {
         out.push(sample(what, &fact));
     }

@@ -4,7 +4,7 @@ use super::codec;
 use super::golden::{Sample, sample};
 use super::live_rows::{
     AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
-    SnapshotRow, TimerKind, TimerRow, WorkRow,
+    SnapshotRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::ObjectRow;
 use crate::domain::routing::assignment::tests::assignment;
@@ -21,8 +21,9 @@ use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::tests::waiting;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::words::ids::{
-    AssignmentId, DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId,
+    AssignmentId, DecisionId, RecipientId, RecipientPoolId, RunId, TenantId, WaitingId, WorkId,
 };
+use crate::words::names::StepRef;
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -123,6 +124,12 @@ fn shadow_samples(out: &mut Vec<Sample>) {
         direct: (1, 0.5),
     };
     out.push(sample("any", &tally));
+    let waiter = WorkWaiter {
+        run: RunId([3; 16]),
+        step: StepRef::new("s").unwrap(),
+        attempt: 2,
+    };
+    out.push(sample("any", &waiter));
 }
 
 fn assignment_samples(out: &mut Vec<Sample>) {
@@ -301,6 +308,7 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<CampaignRuns>(bytes));
     drop(codec::decode::<ShadowResult>(bytes));
     drop(codec::decode::<Tally>(bytes));
+    drop(codec::decode::<WorkWaiter>(bytes));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::domain::routing::shadow::Tally;
 use crate::domain::routing::sla::Breached;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::{Place, Waiting};
-use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RunId, TenantId, WaitingId, WorkId};
+use crate::words::names::StepRef;
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -47,6 +48,7 @@ record! {
     CampaignRuns, "shadow campaign of a pool", 1;
     ShadowResult, "shadow result", 1;
     Tally, "shadow tally", 1;
+    WorkWaiter, "work waiter", 1;
 }
 
 /// The work itself, as it was read last.
@@ -233,4 +235,15 @@ pub struct ShadowResult {
     pub production_chance: Option<f64>,
     /// The value of the work was counted.
     pub valued: bool,
+}
+
+/// A step of a run that waits until work is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkWaiter {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+    /// The attempt that has routed it.
+    pub attempt: u32,
 }

@@ -8,7 +8,7 @@ use super::graph_rows::{
 use super::keys::{DigestKey, HighFirst};
 use super::live_rows::{
     AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
-    SnapshotRow, TimerRow, WorkRow,
+    SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
@@ -269,13 +269,15 @@ tables! {
     107 SHADOW_TALLIES "shadow_tallies" (TenantId, CampaignId) => Tally;
     /// What campaigns said of decisions.
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
+    /// Steps that wait until work is done.
+    109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::SHADOW_RESULTS.index, super::NAMES.len() - 1);
+        assert_eq!(super::WORK_WAITERS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -408,6 +408,10 @@ pub fn fact_of(
             let end = child_end(rows, desk, run)?;
             Fact::Child { step, run, end }
         }
+        StoredFact::WorkOver { step, attempt, work } => {
+            let end = steps::end_of(rows, TenantId::DEFAULT, work)?;
+            Fact::WorkOver { step, attempt, end }
+        }
         StoredFact::Resume { step, value, by } => {
             let value = Arc::new(json_of(desk.blobs, run, "an answer", &value)?);
             Fact::Resume { step, value, by }

@@ -194,4 +194,9 @@ pub enum WaitsFor {
         /// When.
         due: Millis,
     },
+    /// Whoever got its work.
+    Work {
+        /// It.
+        work: WorkId,
+    },
 }

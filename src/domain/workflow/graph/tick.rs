@@ -82,6 +82,8 @@ pub enum AttemptEnd {
     Cancelled(String),
     /// A sensor was not met yet.
     NotMet,
+    /// Work was routed, and the step waits until it is done.
+    Routed(WorkId),
 }
 
 /// Something that happened to a run.
@@ -124,6 +126,15 @@ pub enum Fact {
         run: RunId,
         /// Its output, or why there is none.
         end: Result<Option<Arc<Value>>, StepError>,
+    },
+    /// The work that a step has routed is over.
+    WorkOver {
+        /// The step.
+        step: StepRef,
+        /// The attempt that has routed it.
+        attempt: u32,
+        /// The decision and what was made, or why nothing was.
+        end: Result<Arc<Value>, StepError>,
     },
     /// Somebody resumes a checkpoint.
     Resume {
