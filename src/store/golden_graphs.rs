@@ -15,7 +15,7 @@ use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
 };
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::{JobName, StepRef};
 use crate::words::payload::JsonText;
 use crate::words::time::{BootMillis, Millis};

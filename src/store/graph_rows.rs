@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::payload::Payload;
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::history::Transition;
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::StepRef;
 use crate::words::time::{BootMillis, Millis, Now};
 

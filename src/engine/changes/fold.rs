@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::graph::{Begin, EndedClaim, Moved};
 use super::key_limit::Gate;
+use super::routing::steps;
 use super::{maintain, workflows};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::again::{self, NotAgain};
@@ -409,7 +410,7 @@ pub fn fact_of(
             Fact::Child { step, run, end }
         }
         StoredFact::WorkOver { step, attempt, work } => {
-            let end = steps::end_of(rows, TenantId::DEFAULT, work)?;
+            let end = steps::end_of(rows, TENANT, work)?;
             Fact::WorkOver { step, attempt, end }
         }
         StoredFact::Resume { step, value, by } => {

@@ -12,7 +12,7 @@ use super::history::{Compaction, Transition};
 use super::key::{NodeId, ValueName};
 use super::moves::Moving;
 use crate::domain::workflow::run::{Run, StepState};
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
 

@@ -103,6 +103,7 @@ pub fn cancel(
     };
     waiting_work::leave(tx, tenant, &item)?;
     tx.tell("routing.waiting", id, item.record_version, Some("cancelled"));
+    steps::over(tx, tenant, item.work)?;
     Ok(Some(item))
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::route::Wish;
-use super::shadows;
+use super::{shadows, steps};
 use super::world::Tenancy;
 use crate::domain::routing::assignment::{Assignment, AssignmentState, Lineage};
 use crate::domain::routing::decision::Decision;
@@ -88,6 +88,10 @@ pub(super) fn decision(
     decisions::keep_work(tx, tenant, decision.work, &work)?;
     keep(tx, tenancy, wish, passed, &mut decision, item)?;
     tell(tx, passed, &decision);
+    // The step that has routed new work hears of its decision itself.
+    if passed.ends == Ends::Over && wish.item.is_some() {
+        steps::over(tx, tenant, decision.work)?;
+    }
     Ok(Written {
         zero_match: passed.zero_match.clone(),
         rule_errors: passed.rule_errors.len(),
