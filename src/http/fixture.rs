@@ -386,7 +386,8 @@ pub(super) async fn declared(face: &Face) -> [String; 6] {
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     }
     let path = format!("/api/pools/{}/recipients", ids[0]);
-    let campaign = json!({"name": "trial", "pool_id": ids[0], "candidate": {"strategy": "random"}}).to_string();
+    let campaign =
+        json!({"name": "trial", "pool_id": ids[0], "candidate": {"strategy": "random"}}).to_string();
     let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
     for (path, body) in [
         (path.as_str(), r#"{"name": "member"}"#),

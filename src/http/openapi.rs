@@ -187,7 +187,10 @@ fn tag(path: &str) -> &str {
     let is_routing = path.starts_with("/api/pools");
     let path = path.strip_prefix("/api").unwrap_or(path);
     match path.trim_start_matches('/').split(['/', ':']).next() {
-        Some("recipients" | "rules" | "traits" | "strategies" | "routing" | "claim-queues" | "shadow-campaigns") => "routing",
+        Some(
+            "recipients" | "rules" | "traits" | "strategies" | "routing" | "claim-queues"
+            | "shadow-campaigns",
+        ) => "routing",
         Some("pools") if is_routing => "routing",
         Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows" | "bridge")) => noun,
         Some(_) | None => "daemon",

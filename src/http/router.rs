@@ -20,8 +20,8 @@ use super::{
     graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
     overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues, rules,
     run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps, run_values, run_waiting,
-    runs, schedules, sessions, shadow_campaigns, slots, start, status, store_check, strategies, stream, tail, tenants,
-    timeline, traits, week, why, workflow_list, workflow_versions, workflows,
+    runs, schedules, sessions, shadow_campaigns, slots, start, status, store_check, strategies, stream, tail,
+    tenants, timeline, traits, week, why, workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`

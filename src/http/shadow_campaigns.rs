@@ -129,7 +129,13 @@ fn page(
         Rows::scan_back
     };
     // There are at most so many of a tenant.
-    let all = scan(rows, &CAMPAIGNS, &(tenant,), place.as_ref(), limits::CAMPAIGNS_MAX)?;
+    let all = scan(
+        rows,
+        &CAMPAIGNS,
+        &(tenant,),
+        place.as_ref(),
+        limits::CAMPAIGNS_MAX,
+    )?;
     let mut found = Vec::new();
     let (mut last, mut more) = (None, false);
     for ((_, id), row) in all {
@@ -224,8 +230,7 @@ fn report_of(rows: &mut impl Rows, tenant: TenantId, id: CampaignId) -> Result<O
             names.insert(*recipient, found.name);
         }
     }
-    Ok(Some(tally.report(
-        &names,
-        campaign.state_mode == StateMode::Mirrored,
-    )))
+    Ok(Some(
+        tally.report(&names, campaign.state_mode == StateMode::Mirrored),
+    ))
 }

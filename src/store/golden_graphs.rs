@@ -152,7 +152,12 @@ fn steps(out: &mut Vec<Sample>) {
         ("child", WaitsFor::Child { run: RunId([2; 16]) }),
         ("branches", WaitsFor::Branches(branches)),
         ("poke", WaitsFor::Poke { due }),
-        ("work", WaitsFor::Work { work: WorkId([3; 16]) }),
+        (
+            "work",
+            WaitsFor::Work {
+                work: WorkId([3; 16]),
+            },
+        ),
     ] {
         out.push(sample(what, &step(StepPhase::Waiting { since, on })));
     }

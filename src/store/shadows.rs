@@ -55,7 +55,11 @@ pub fn put(tx: &mut Tx<'_>, tenant: TenantId, id: CampaignId, row: &CampaignRow)
     unlink(tx, tenant, id)?;
     let typed = row.typed(tenant, id)?;
     tx.put(&CAMPAIGNS, &(tenant, id), row)?;
-    tx.put(&CAMPAIGN_NAMES, &(tenant, row.object.name.clone()), &ObjectIdRow(id.0))?;
+    tx.put(
+        &CAMPAIGN_NAMES,
+        &(tenant, row.object.name.clone()),
+        &ObjectIdRow(id.0),
+    )?;
     if typed.status == Status::Running {
         let runs = CampaignRuns {
             sample_percent: typed.sample_percent,
@@ -129,7 +133,10 @@ pub fn results(
     decision: DecisionId,
 ) -> Result<Vec<(CampaignId, ShadowResult)>, StoreError> {
     let found = rows.scan(&SHADOW_RESULTS, &(tenant, decision), None, limits::CAMPAIGNS_MAX)?;
-    Ok(found.into_iter().map(|((_, _, id), result)| (id, result)).collect())
+    Ok(found
+        .into_iter()
+        .map(|((_, _, id), result)| (id, result))
+        .collect())
 }
 
 /// Has campaigns look at the value of work that is done, if they said something of its decision.

@@ -32,8 +32,8 @@ use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{
-    AssignmentId, CampaignId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId,
-    TenantId, WaitingId, WorkId,
+    AssignmentId, CampaignId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId,
+    RunId, TenantId, WaitingId, WorkId,
 };
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};

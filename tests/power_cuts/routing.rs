@@ -13,7 +13,9 @@ use ductor::engine::changes::routing::{drain, shadows, timers};
 use ductor::engine::changes::{campaigns, recipient_pools, recipients};
 use ductor::store::tables::ASSIGNMENTS;
 use ductor::store::{Rows, Store, Tx};
-use ductor::words::ids::{AssignmentId, CampaignId, DecisionId, RecipientId, RecipientPoolId, TenantId, WorkId};
+use ductor::words::ids::{
+    AssignmentId, CampaignId, DecisionId, RecipientId, RecipientPoolId, TenantId, WorkId,
+};
 use ductor::words::time::{Micros, Millis};
 use serde_json::{Map, Value, json};
 
@@ -151,7 +153,10 @@ impl Stage<'_> {
     fn turn(&self) -> Change {
         let (tenancy, shelf) = (self.tenancy(), Shelf::default());
         let now = Micros::from(self.now);
-        let due = self.store.read(|tx| timers::due(tx, now)).expect("a readable store");
+        let due = self
+            .store
+            .read(|tx| timers::due(tx, now))
+            .expect("a readable store");
         if !due.now.is_empty() {
             return Box::new(move |tx| {
                 timers::fire(tx, &due.now)?;

@@ -18,7 +18,13 @@ use crate::words::time::Micros;
 
 const KIND: &str = "shadow_campaign";
 /// What ductor writes of it.
-const OUTPUT: [&str; 5] = ["/id", "/stop_reason", "/record_version", "/created_at", "/updated_at"];
+const OUTPUT: [&str; 5] = [
+    "/id",
+    "/stop_reason",
+    "/record_version",
+    "/created_at",
+    "/updated_at",
+];
 
 /// A campaign as it is answered.
 pub fn shown(id: CampaignId, row: &CampaignRow, at: Micros, view: View) -> Value {
@@ -89,10 +95,18 @@ pub fn patch(
     faults.append(&mut read.faults);
     if faults.is_empty() && old.status_at(at) == Status::Running && !read.object.asks_as(&old) {
         let detail = "it runs: stop it before it compares anything else";
-        return Ok(Outcome::taken("shadow_campaign.running", "/status", detail.to_owned()));
+        return Ok(Outcome::taken(
+            "shadow_campaign.running",
+            "/status",
+            detail.to_owned(),
+        ));
     }
     if read.object.status == Status::Draft && old.status != Status::Draft {
-        faults.push(Fault::new("/status", "field.value", "it has run: `running` or `stopped`"));
+        faults.push(Fault::new(
+            "/status",
+            "field.value",
+            "it has run: `running` or `stopped`",
+        ));
     }
     if let Some(refused) = judge(tx, by.tenant, id, &read, faults)? {
         return Ok(refused);
@@ -106,8 +120,14 @@ pub fn patch(
         shadows::begin_anew(tx, by.tenant, id)?;
     }
     let row = CampaignRow {
-        stop_reason: before.stop_reason.filter(|_| read.object.status == Status::Stopped),
-        began: if begins { object.record_version } else { before.began },
+        stop_reason: before
+            .stop_reason
+            .filter(|_| read.object.status == Status::Stopped),
+        began: if begins {
+            object.record_version
+        } else {
+            before.began
+        },
         object,
     };
     store(tx, by.tenant, id, &row)
@@ -127,7 +147,12 @@ fn judge(
         match routing_objects::recipient_pool(tx, tenant, campaign.recipient_pool)? {
             Some(recipient_pool) => {
                 let has_candidate = !faults.iter().any(|fault| fault.pointer.starts_with("/candidate"));
-                faults.extend(has_candidate.then(|| campaign.check(&recipient_pool)).into_iter().flatten());
+                faults.extend(
+                    has_candidate
+                        .then(|| campaign.check(&recipient_pool))
+                        .into_iter()
+                        .flatten(),
+                );
             }
             // One that was stopped because its recipient pool went may still be read, renamed and deleted.
             None if campaign.status == Status::Stopped => {}
@@ -147,7 +172,11 @@ fn judge(
             CampaignId(holder),
             campaign.name
         );
-        return Ok(Some(Outcome::taken("shadow_campaign.name_taken", "/name", detail)));
+        return Ok(Some(Outcome::taken(
+            "shadow_campaign.name_taken",
+            "/name",
+            detail,
+        )));
     }
     let at = now(tx);
     if campaign.status_at(at) != Status::Running {

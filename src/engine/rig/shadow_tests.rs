@@ -106,11 +106,18 @@ fn test_53_a_campaign_changes_nothing_but_its_own_rows() {
         let rig = rig();
         let team = rig.routing_pool("p", json!({"default_strategy": "round_robin"}));
         let names = ["a", "b", "c"];
-        let members: Vec<_> = names.iter().map(|name| rig.member(team, name, json!({}))).collect();
+        let members: Vec<_> = names
+            .iter()
+            .map(|name| rig.member(team, name, json!({})))
+            .collect();
         let mut own = Vec::new();
         if with_campaigns {
             own.push(rig.campaign(team, "least_utilized", json!({})));
-            own.push(rig.campaign(team, "smooth_weighted_round_robin", json!({"state_mode": "independent"})));
+            own.push(rig.campaign(
+                team,
+                "smooth_weighted_round_robin",
+                json!({"state_mode": "independent"}),
+            ));
         }
         let mut found = String::new();
         for number in 0..30 {
@@ -118,7 +125,13 @@ fn test_53_a_campaign_changes_nothing_but_its_own_rows() {
             let won = winner(&written);
             found.push_str(names[members.iter().position(|id| *id == won).unwrap()]);
             if number % 2 == 0 {
-                rig.act(assigned(&written), Act::Complete { value_micro: Some(500_000), result: None });
+                rig.act(
+                    assigned(&written),
+                    Act::Complete {
+                        value_micro: Some(500_000),
+                        result: None,
+                    },
+                );
             }
         }
         let (before, pending) = (rig.rows_of_others(), rig.pending());
@@ -129,10 +142,15 @@ fn test_53_a_campaign_changes_nothing_but_its_own_rows() {
             let tally = rig.tally(id);
             assert_eq!((tally.n, tally.errors), (30, 0));
             let report = tally.report(&std::collections::BTreeMap::new(), true);
-            assert_eq!((&report["value"], &report["value_reason"]), (&Value::Null, &json!("no_overlap")));
+            assert_eq!(
+                (&report["value"], &report["value_reason"]),
+                (&Value::Null, &json!("no_overlap"))
+            );
             assert_eq!(tally.direct.0, {
                 let said = rig.read(|tx| tx.scan(&all::SHADOW_RESULTS, &(TENANT,), None, usize::MAX));
-                said.iter().filter(|((_, _, of), one)| *of == id && one.valued && one.agrees).count() as u64
+                said.iter()
+                    .filter(|((_, _, of), one)| *of == id && one.valued && one.agrees)
+                    .count() as u64
             });
         }
         rig.assert_clean();
@@ -153,10 +171,19 @@ fn what_is_said_belongs_to_the_decision() {
     rig.look_on();
     let said = rig.read(|tx| shadows::results(tx, TENANT, decision));
     assert_eq!(said.len(), 1);
-    assert_eq!((said[0].0, said[0].1.winner, said[0].1.agrees), (id, Some(agent), true));
+    assert_eq!(
+        (said[0].0, said[0].1.winner, said[0].1.agrees),
+        (id, Some(agent), true)
+    );
     assert!(!said[0].1.valued);
     // The value comes later, and is counted once.
-    rig.act(assigned(&written), Act::Complete { value_micro: Some(250_000), result: None });
+    rig.act(
+        assigned(&written),
+        Act::Complete {
+            value_micro: Some(250_000),
+            result: None,
+        },
+    );
     rig.look_on();
     assert_eq!(rig.tally(id).direct, (1, 0.25));
     rig.look_on();
@@ -177,7 +204,8 @@ fn a_campaign_looks_at_its_own_decisions_only() {
     rig.campaign(team, "round_robin", json!({"starts_at": later.to_string()}));
     let ends = rig.campaign(team, "random", json!({"ends_at": later.to_string()}));
     rig.route_in(other, json!({}));
-    let manual = json!({"work": {"kind": "t"}, "pool_id": team.to_string(), "recipient_id": agent.to_string()});
+    let manual =
+        json!({"work": {"kind": "t"}, "pool_id": team.to_string(), "recipient_id": agent.to_string()});
     assert_eq!(word(&rig.route(&manual)), "assigned");
     assert_eq!(rig.pending(), 0);
     rig.route_in(team, json!({}));
@@ -191,7 +219,10 @@ fn a_campaign_looks_at_its_own_decisions_only() {
     // Started again it counts from nothing.
     let outcome = rig.patch_campaign(ends, json!({"status": "running", "ends_at": null}));
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
-    assert_eq!((rig.tally(ends).n, rig.shown(ends)["status"].as_str()), (0, Some("running")));
+    assert_eq!(
+        (rig.tally(ends).n, rig.shown(ends)["status"].as_str()),
+        (0, Some("running"))
+    );
 }
 
 /// At most four at a time, none of another name, pool or strategy that is not there; what runs is not changed.
@@ -199,16 +230,22 @@ fn a_campaign_looks_at_its_own_decisions_only() {
 fn campaigns_are_refused_with_a_code() {
     let rig = rig();
     let team = rig.routing_pool("p", json!({}));
-    let strategies = ["round_robin", "random", "least_utilized", "smooth_weighted_round_robin"];
+    let strategies = [
+        "round_robin",
+        "random",
+        "least_utilized",
+        "smooth_weighted_round_robin",
+    ];
     let ids = strategies.map(|strategy| rig.campaign(team, strategy, json!({})));
-    let body = |name: &str, strategy: &str, status: &str| {
-        json!({"name": name, "pool_id": team.to_string(), "candidate": {"strategy": strategy}, "status": status})
-    };
+    let body = |name: &str, strategy: &str, status: &str| json!({"name": name, "pool_id": team.to_string(), "candidate": {"strategy": strategy}, "status": status});
     let (draft, outcome) = rig.try_campaign(body("fifth", "random", "draft"));
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     let fifth = rig.patch_campaign(draft, json!({"status": "running"}));
     assert_eq!(code(&fifth), "shadow_campaign.too_many");
-    assert_eq!(code(&rig.try_campaign(body("random", "random", "draft")).1), "shadow_campaign.name_taken");
+    assert_eq!(
+        code(&rig.try_campaign(body("random", "random", "draft")).1),
+        "shadow_campaign.name_taken"
+    );
     let (_, unknown) = rig.try_campaign(body("x", "no_such", "draft"));
     let Outcome::Refused(Refusal::Invalid(faults)) = &unknown else {
         panic!("{unknown:?}");
@@ -221,7 +258,10 @@ fn campaigns_are_refused_with_a_code() {
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     // The recipient pool goes, and what looked at it stops and says why.
     rig.declare(move |tx| crate::engine::changes::recipient_pools::delete(tx, &me(), team, false).unwrap());
-    let stopped: BTreeSet<_> = ids.iter().map(|id| rig.shown(*id)["status"].to_string()).collect();
+    let stopped: BTreeSet<_> = ids
+        .iter()
+        .map(|id| rig.shown(*id)["status"].to_string())
+        .collect();
     assert_eq!(stopped, BTreeSet::from(["\"stopped\"".to_owned()]));
     assert_eq!(rig.shown(draft)["stop_reason"], "its pool was deleted");
     rig.assert_clean();

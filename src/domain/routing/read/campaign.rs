@@ -82,13 +82,21 @@ fn contender(fields: &mut Fields<'_>) -> Contender {
         }
     }
     found.pipeline = part.raw("pipeline").cloned();
-    match (part.has("pipeline"), part.has("strategy"), part.has("strategy_options")) {
+    match (
+        part.has("pipeline"),
+        part.has("strategy"),
+        part.has("strategy_options"),
+    ) {
         (true, true, _) | (true, _, true) => {
             let detail = "a candidate is either a strategy with its options, or a pipeline";
             part.fault("pipeline", "shadow_campaign.either", detail);
         }
         (false, false, _) => {
-            part.fault("strategy", "field.required", "must be given, or `pipeline` instead");
+            part.fault(
+                "strategy",
+                "field.required",
+                "must be given, or `pipeline` instead",
+            );
         }
         (true, false, false) | (false, true, _) => {}
     }

@@ -493,7 +493,8 @@ impl Compiler<'_> {
 
     fn fields(&self, texts: &BTreeMap<String, String>) -> Result<Vec<(String, Program)>, BuildError> {
         let each = texts.iter();
-        each.map(|(name, text)| Ok((name.clone(), self.one(text)?))).collect()
+        each.map(|(name, text)| Ok((name.clone(), self.one(text)?)))
+            .collect()
     }
 
     fn dataflow(&self, dataflow: &Dataflow) -> Result<Work, BuildError> {

@@ -58,7 +58,9 @@ fn due(state: &StepState, node: &Node) -> Option<Millis> {
     let of_phase = match &state.phase {
         StepPhase::Waiting { since, on } => match on {
             WaitsFor::Timer { due } | WaitsFor::Poke { due } => Some(*due),
-            WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Work { .. } => after(*since, patience(node)),
+            WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Work { .. } => {
+                after(*since, patience(node))
+            }
             WaitsFor::Child { .. } | WaitsFor::Branches(_) => None,
         },
         StepPhase::Retrying { due, .. } => Some(*due),

@@ -19,7 +19,12 @@ use crate::words::ids::{CampaignId, DecisionId, RecipientId, RecipientPoolId, Te
 use crate::words::limits;
 
 /// Has the campaigns of its recipient pool look at a decision that a strategy made.
-pub(super) fn pend(tx: &mut Tx<'_>, tenant: TenantId, wish: &Wish, passed: &Passed) -> Result<(), StoreError> {
+pub(super) fn pend(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    wish: &Wish,
+    passed: &Passed,
+) -> Result<(), StoreError> {
     let decision = &passed.decision;
     // Whoever names the recipient has not asked a strategy, and what is offered goes to whoever claims it.
     let by_strategy = match passed.ends {
@@ -82,7 +87,11 @@ impl Judge {
             .into_iter()
             .map(|((_, _, of, stage), state)| ((of, stage), state))
             .collect();
-        Ok(Some(Judge { row, campaign, states }))
+        Ok(Some(Judge {
+            row,
+            campaign,
+            states,
+        }))
     }
 
     fn say(&mut self, produced: &(snapshot::Recalled, Passed)) -> Found {
@@ -263,7 +272,14 @@ fn value(
     let mut tally = tally(tx, tenant, id)?;
     tally.valued(result.agrees, result.chance, result.production_chance, value);
     tx.put(&SHADOW_TALLIES, &(tenant, id), &tally)?;
-    tx.put(&SHADOW_RESULTS, &key, &ShadowResult { valued: true, ..result })
+    tx.put(
+        &SHADOW_RESULTS,
+        &key,
+        &ShadowResult {
+            valued: true,
+            ..result
+        },
+    )
 }
 
 /// What the work of the first winner was worth: 0 to 1.

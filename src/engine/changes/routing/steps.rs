@@ -170,7 +170,10 @@ pub fn why(newest: Option<&DecisionRow>, last: Option<&Assignment>) -> StepError
     match has_ended {
         Some((assignment, end)) if outcome == "assigned" => {
             let word = assignment.state.word();
-            StepError::new(format!("route.{word}"), format!("the work was {word}: {}", end.reason))
+            StepError::new(
+                format!("route.{word}"),
+                format!("the work was {word}: {}", end.reason),
+            )
         }
         _ if outcome == "queued" || outcome == "offered" => {
             StepError::new("route.cancelled", "the work was taken out of its queue")

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::route::Wish;
-use super::{shadows, steps};
 use super::world::Tenancy;
+use super::{shadows, steps};
 use crate::domain::routing::assignment::{Assignment, AssignmentState, Lineage};
 use crate::domain::routing::decision::Decision;
 use crate::domain::routing::objects::{Explain, RecipientPoolConfig};

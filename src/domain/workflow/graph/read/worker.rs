@@ -220,7 +220,8 @@ pub(super) fn route(spot: &Spot<'_>, _: &Defaults, out: &mut Out) -> Option<Step
     if let Some(given) = fields.need("work", out).and_then(|spot| spot.map(out)) {
         for (name, spot) in given.each() {
             if name == "id" {
-                let message = "the id of work is made of run, step and attempt; say `external_id` for one of your own";
+                let message =
+                    "the id of work is made of run, step and attempt; say `external_id` for one of your own";
                 out.say(&spot.at, "workflow.not_for_this_type", message);
             } else if let Some(text) = spot.cel(out) {
                 work.insert(name.to_owned(), text);
