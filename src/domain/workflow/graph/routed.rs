@@ -80,6 +80,12 @@ pub fn work_id(run: RunId, step: &StepRef, attempt: u32) -> WorkId {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::super::tests::{World, edge, task};
+    use super::super::tick::{AttemptEnd, Fact};
     use super::*;
 
     #[test]
@@ -97,5 +103,64 @@ mod tests {
         }
         // It can be asked for like every other id.
         assert_eq!(first.to_string().parse(), Ok(first));
+    }
+
+    fn world() -> World {
+        let route = json!({"ref": "r", "type": "STEP_TYPE_ROUTE",
+            "args": {"work": {"kind": "'t'"}, "wait": "completion", "timeout": "1m"}});
+        World::begun(
+            json!({"family_slug": "w", "steps": [route, task("b")], "edges": [edge("r", "b")]}),
+            json!({}),
+        )
+    }
+
+    fn over(attempt: u32, end: Result<Value, StepError>) -> Fact {
+        Fact::WorkOver {
+            step: StepRef::new("r").unwrap(),
+            attempt,
+            end: end.map(Arc::new),
+        }
+    }
+
+    #[test]
+    fn a_step_goes_on_when_its_work_is_done() {
+        let mut world = world();
+        world.work("r", AttemptEnd::Routed(WorkId([1; 16])));
+        assert_eq!((world.word("r"), world.word("b")), ("waiting", "pending"));
+        // What an attempt before has routed does not count.
+        world.tell(&[over(0, Ok(json!({"value": 1})))]);
+        assert_eq!(world.word("r"), "waiting");
+        world.tell(&[over(1, Ok(json!({"value": 1})))]);
+        assert_eq!((world.word("r"), world.word("b")), ("succeeded", "ready"));
+    }
+
+    #[test]
+    fn work_may_be_done_before_its_step_waits() {
+        let mut world = world();
+        let fence = world.claim("r");
+        let changes = world.tell(&[over(1, Ok(json!({})))]);
+        assert_eq!(world.word("r"), "succeeded");
+        assert_eq!(changes.stop.len(), 1);
+        world.tell(&[Fact::Attempt {
+            step: StepRef::new("r").unwrap(),
+            fence,
+            end: AttemptEnd::Routed(WorkId([1; 16])),
+        }]);
+        assert_eq!(world.word("r"), "succeeded", "it came too late");
+    }
+
+    #[test]
+    fn work_that_nobody_does_fails_its_step() {
+        let mut dropped = world();
+        dropped.work("r", AttemptEnd::Routed(WorkId([1; 16])));
+        dropped.tell(&[over(1, Err(StepError::new("route.dropped", "nobody")))]);
+        assert_eq!(dropped.word("r"), "failed");
+        let mut late = world();
+        late.work("r", AttemptEnd::Routed(WorkId([1; 16])));
+        late.now = Millis(late.now.0 + 60_000);
+        late.tell(&[Fact::Due {
+            step: StepRef::new("r").unwrap(),
+        }]);
+        assert_eq!(late.word("r"), "failed");
     }
 }
