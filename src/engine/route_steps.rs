@@ -44,7 +44,7 @@ pub(super) async fn execute(
     });
     let shelf = engine.routing.clone();
     let change = engine.store.change("route step", move |tx| {
-        steps::decide(tx, (&shelf, &tenancy), &wish, &judged, waiter.as_ref())
+        steps::decide(tx, (&shelf, &*tenancy), &wish, &judged, waiter.as_ref())
     });
     let (text, is_open) = match change.await? {
         Done::Decided {

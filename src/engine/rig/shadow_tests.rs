@@ -20,15 +20,15 @@ use crate::words::ids::{CampaignId, DecisionId, RecipientPoolId};
 /// Tables that a campaign may write, and those in which every commit leaves its number.
 fn are_of_others(table: usize) -> bool {
     let own = [
-        all::CAMPAIGNS.index,
-        all::CAMPAIGN_NAMES.index,
-        all::CAMPAIGNS_OF_POOL.index,
-        all::SHADOW_PENDING.index,
-        all::SHADOW_STATES.index,
-        all::SHADOW_TALLIES.index,
-        all::SHADOW_RESULTS.index,
-        all::META.index,
-        all::CHANGES.index,
+        all::CAMPAIGNS.index(),
+        all::CAMPAIGN_NAMES.index(),
+        all::CAMPAIGNS_OF_POOL.index(),
+        all::SHADOW_PENDING.index(),
+        all::SHADOW_STATES.index(),
+        all::SHADOW_TALLIES.index(),
+        all::SHADOW_RESULTS.index(),
+        all::META.index(),
+        all::CHANGES.index(),
     ];
     !own.contains(&table)
 }

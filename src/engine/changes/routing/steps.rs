@@ -164,7 +164,7 @@ fn output(decision: &JsonText, assignment: &Assignment) -> Value {
 }
 
 /// The failure of a step whose work nobody has done.
-pub fn why(newest: Option<&DecisionRow>, last: Option<&Assignment>) -> StepError {
+fn why(newest: Option<&DecisionRow>, last: Option<&Assignment>) -> StepError {
     let outcome = newest.map_or("gone", |row| row.outcome.as_str());
     let has_ended = last.and_then(|assignment| assignment.end.as_ref().map(|end| (assignment, end)));
     match has_ended {
