@@ -4,7 +4,7 @@
 use ductor::domain::routing::ask;
 use ductor::domain::routing::objects::RecipientState;
 use ductor::domain::routing::pass::Request;
-use ductor::engine::changes::declared::Wisher;
+use ductor::engine::changes::declared::{Outcome, Wisher};
 use ductor::engine::changes::routing::assignments::{self, Act};
 use ductor::engine::changes::routing::route::{self, Wish};
 use ductor::engine::changes::routing::shelf::Shelf;
@@ -24,7 +24,6 @@ use super::work::Change;
 
 const TENANT: TenantId = TenantId::DEFAULT;
 const DESK: RecipientPoolId = RecipientPoolId([0xd1; 16]);
-const POND: RecipientPoolId = RecipientPoolId([0xd2; 16]);
 const MEMBERS: [RecipientId; 3] = [
     RecipientId([0xe1; 16]),
     RecipientId([0xe2; 16]),
@@ -46,24 +45,25 @@ fn fields(value: Value) -> Map<String, Value> {
     }
 }
 
+fn done(outcome: &Outcome) {
+    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+}
+
 /// Declares what work is routed through, once.
 pub(crate) fn publish(tx: &mut Tx<'_>) -> Result<(), ductor::store::Abort> {
     if ductor::store::routing_objects::recipient_pool(tx, TENANT, DESK)?.is_some() {
         return Ok(());
     }
-    let desk = json!({"name": "desk", "config": {
-        "default_timeout": "2s", "queue_ttl_seconds": 30, "dedup": {"key": "work.external_id", "window": "10s"}}});
-    let desk = fields(desk);
-    recipient_pools::create(tx, &me(), DESK, desk)?;
-    let pond = json!({"name": "pond", "config": {"routing_mode": "claim", "default_strategy": "shark_tank"}});
-    recipient_pools::create(tx, &me(), POND, fields(pond))?;
+    let desk = json!({"name": "desk", "config": {"default_timeout": "2s", "queue_ttl_seconds": 30,
+        "dedup": {"enabled": true, "key": "work.attributes.id", "window": "10s"}}});
+    done(&recipient_pools::create(tx, &me(), DESK, fields(desk))?);
     for (at, id) in MEMBERS.into_iter().enumerate() {
         let body = json!({"name": format!("m{at}"), "weight": at + 1, "capacity": {"max_concurrent": 2}});
-        recipients::create(tx, &me(), DESK, id, fields(body))?;
+        done(&recipients::create(tx, &me(), DESK, id, fields(body))?);
     }
     let trial = json!({"name": "trial", "pool_id": DESK.to_string(), "status": "running",
         "candidate": {"strategy": "least_utilized"}});
-    campaigns::create(tx, &me(), TRIAL, fields(trial))?;
+    done(&campaigns::create(tx, &me(), TRIAL, fields(trial))?);
     Ok(())
 }
 
@@ -92,9 +92,12 @@ impl Stage<'_> {
     }
 
     fn request(&self, chance: &mut Chance) -> Request {
-        let of = chance.one_of(&[DESK, DESK, DESK, POND]);
-        let body = json!({"pool_id": of.to_string(), "work": {
-            "kind": "t", "priority": chance.below(10), "external_id": chance.below(40).to_string()}});
+        let mut body = json!({"pool_id": DESK.to_string(), "work": {
+            "kind": "t", "priority": chance.below(10), "attributes": {"id": chance.below(40)}}});
+        if chance.once_in(4) {
+            // Whoever claims it first has it; nobody does here, so that it ends by its time.
+            body["strategy"] = json!("shark_tank");
+        }
         let now = Micros::from(self.now);
         ask::read(&fields(body), now, WorkId::fresh()).expect("a good request")
     }
