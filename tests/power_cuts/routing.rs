@@ -93,7 +93,7 @@ impl Stage<'_> {
 
     fn request(&self, chance: &mut Chance) -> Request {
         let mut body = json!({"pool_id": DESK.to_string(), "work": {
-            "kind": "t", "priority": chance.below(10), "attributes": {"id": chance.below(40)}}});
+            "kind": "t", "priority": chance.below(10), "attributes": {"id": chance.below(40).to_string()}}});
         if chance.once_in(4) {
             // Whoever claims it first has it; nobody does here, so that it ends by its time.
             body["strategy"] = json!("shark_tank");
