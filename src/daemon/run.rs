@@ -22,6 +22,7 @@ use crate::engine::others::Others;
 use crate::engine::retention::Retention;
 use crate::engine::router::Router;
 use crate::engine::schedules::Scheduler;
+use crate::engine::shadows::Shadows;
 use crate::engine::silence::Listener;
 use crate::words::limits;
 use crate::worker::command::Stop;
@@ -74,6 +75,7 @@ impl Loops {
         tasks.spawn(HttpSteps::new(engine.clone()).run());
         tasks.spawn(Listener::new(engine.clone()).run());
         tasks.spawn(Router::new(engine.clone()).run());
+        tasks.spawn(Shadows::new(engine.clone()).run());
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {

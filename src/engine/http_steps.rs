@@ -1,4 +1,4 @@
-//! Requests of workflows: steps of the type HTTP and sensors that ask an address. This program sends them itself, behind the
+//! Requests of workflows: steps of the type HTTP, sensors that ask an address, and steps that route. This program sends them itself, behind the
 //! egress guard and some at a time; what a dead daemon had under way is put back by the hunt.
 
 use std::sync::Arc;
@@ -14,11 +14,14 @@ use super::core::Engine;
 use super::live::LiveHandle;
 use super::mailbox::Ask;
 use super::moving;
+use super::route_steps;
+use super::router::RouterError;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::key::ValueName;
 use crate::domain::workflow::graph::lines::INTERNAL_QUEUE;
 use crate::domain::workflow::graph::request::{Wanted, request_of};
+use crate::domain::workflow::graph::routed;
 use crate::domain::workflow::graph::tick::{AttemptEnd, Fact, StepError, Taken};
 use crate::store::{ReadTx, StoreError, graphs};
 use crate::words::limits;
@@ -177,25 +180,29 @@ impl Errand {
         self.tell(end).await;
     }
 
-    async fn execute(&self) -> Result<AttemptEnd, StoreError> {
+    async fn execute(&self) -> Result<AttemptEnd, RouterError> {
         let (engine, task) = (self.engine.clone(), self.task.clone());
         let prepared = self.engine.read(move |tx| prepare(tx, &engine, &task)).await?;
-        let (wanted, once) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => return Ok(AttemptEnd::Failed(error)),
-        };
+        match prepared {
+            Ok(Prepared::Request(wanted, once)) => Ok(self.request(&wanted, &once).await),
+            Ok(Prepared::Work(wanted)) => route_steps::execute(&self.engine, &self.task, wanted).await,
+            Err(error) => Ok(AttemptEnd::Failed(error)),
+        }
+    }
+
+    async fn request(&self, wanted: &Wanted, once: &str) -> AttemptEnd {
         let book = self.engine.book();
         let context = HttpContext {
             client: &self.client,
             rules: &book.egress,
-            idempotency_key: Some(&once),
+            idempotency_key: Some(once),
             clock: &*self.engine.clock,
         };
         let HttpEnd { result, passages } = http::perform(&wanted.spec, &context).await;
         for passage in passages {
             tracing::debug!(run_id = %self.task.run.id, step = %self.task.step.step, to = %passage.to, "a request of a workflow went out");
         }
-        Ok(match result {
+        match result {
             Ok(text) => match text.read() {
                 Ok(output) => AttemptEnd::Succeeded(Some(Arc::new(output))),
                 Err(error) => AttemptEnd::Failed(StepError::new("http.broken", error.to_string())),
@@ -204,13 +211,15 @@ impl Errand {
                 AttemptEnd::NotMet
             }
             Err(failure) => AttemptEnd::Failed(error_of(failure, wanted.is_limited)),
-        })
+        }
     }
 
     /// The coordinator decides what the end means for the run, and writes both in one change.
     async fn tell(&self, end: AttemptEnd) {
         let (outcome, why) = match &end {
-            AttemptEnd::Succeeded(_) | AttemptEnd::NotMet => (Outcome::Succeeded, None),
+            AttemptEnd::Succeeded(_) | AttemptEnd::NotMet | AttemptEnd::Routed(_) => {
+                (Outcome::Succeeded, None)
+            }
             AttemptEnd::Failed(error) => (Outcome::Failed, Some(error.message.clone())),
             AttemptEnd::Cancelled(why) => (Outcome::Cancelled, Some(why.clone())),
         };
@@ -255,9 +264,19 @@ impl Errand {
     }
 }
 
-type Prepared = Result<(Wanted, String), StepError>;
+/// What is to be done.
+enum Prepared {
+    /// A request, with the key that makes its receiver do it once.
+    Request(Box<Wanted>, String),
+    /// A decision.
+    Work(routed::Wanted),
+}
 
-fn prepare(tx: &mut ReadTx, engine: &Engine, task: &ClaimedTask) -> Result<Prepared, StoreError> {
+fn prepare(
+    tx: &mut ReadTx,
+    engine: &Engine,
+    task: &ClaimedTask,
+) -> Result<Result<Prepared, StepError>, StoreError> {
     let (run, step) = (&task.run, &task.step.step);
     let own = graphs::value(tx, run.id, &ValueName::OnceKey(step.clone()))?;
     let own = own.and_then(|payload| payload.inline()?.read::<String>().ok());
@@ -268,8 +287,13 @@ fn prepare(tx: &mut ReadTx, engine: &Engine, task: &ClaimedTask) -> Result<Prepa
     };
     let blobs = engine.store.blobs();
     let mut view = fold::stored(tx, &blobs, run.id);
-    let wanted = request_of(&graph, run, step, engine.now().wall, &mut view)?;
-    Ok(wanted.map(|wanted| (wanted, once)))
+    let now = engine.now().wall;
+    if routed::is_route(&graph, step) {
+        let wanted = routed::wanted_of(&graph, run, step, now, &mut view)?;
+        return Ok(wanted.map(Prepared::Work));
+    }
+    let wanted = request_of(&graph, run, step, now, &mut view)?;
+    Ok(wanted.map(|wanted| Prepared::Request(Box::new(wanted), once)))
 }
 
 /// True for what means "not yet" to a sensor: another status, or an address that does not answer now. What would be the same

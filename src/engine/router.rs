@@ -81,7 +81,7 @@ pub async fn route(
 }
 
 /// Counts a decision and says what people should know of it.
-fn note(engine: &Engine, written: &Written) {
+pub(super) fn note(engine: &Engine, written: &Written) {
     let decision = &written.decision;
     let name = decision
         .recipient_pool

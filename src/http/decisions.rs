@@ -22,7 +22,7 @@ use crate::store::decisions::{self, Filter};
 use crate::store::keys::DigestKey;
 use crate::store::live_rows::DecisionRow;
 use crate::store::tables::{DECISION_INDEX, DECISIONS};
-use crate::store::{Rows, StoreError};
+use crate::store::{Rows, StoreError, routing_objects, shadows};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RunId, TenantId, WorkId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -280,7 +280,9 @@ pub(super) async fn show(
             let Some(row) = decisions::decision(tx, tenant, id)? else {
                 return Ok(None);
             };
-            whole(tx, tenant, &row, explain).map(Some)
+            let mut data = whole(tx, tenant, &row, explain)?;
+            data["shadow"] = said_of(tx, tenant, id)?;
+            Ok(Some(data))
         })
         .await?;
     let mut data = found.ok_or_else(|| live_routing::missing(KIND, &text))?;
@@ -290,6 +292,25 @@ pub(super) async fn show(
         candidates.retain(|candidate| candidate["verdict"] == "won");
     }
     Ok(Json(json!({"data": data})).into_response())
+}
+
+/// What shadow campaigns said of a decision. That of a campaign that is gone is not told.
+fn said_of(rows: &mut impl Rows, tenant: TenantId, id: DecisionId) -> Result<Value, StoreError> {
+    let mut said = Vec::new();
+    for (campaign, result) in shadows::results(rows, tenant, id)? {
+        let Some(row) = shadows::campaign(rows, tenant, campaign)? else {
+            continue;
+        };
+        let winner = match result.winner {
+            Some(winner) => routing_objects::recipient(rows, tenant, winner)?,
+            None => None,
+        };
+        said.push(json!({
+            "campaign": row.object.name, "campaign_id": campaign,
+            "winner": winner.map(|winner| winner.name), "winner_id": result.winner, "agrees": result.agrees,
+        }));
+    }
+    Ok(Value::from(said))
 }
 
 /// A decision as it was kept; where its explanation was cut and all of it is asked for, the rest is worked out again.

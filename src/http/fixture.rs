@@ -377,7 +377,7 @@ pub(super) async fn routed(face: &Face) -> BTreeMap<&'static str, String> {
 }
 
 /// Two pools of recipients, a member of the first, a rule, a claim queue; and a trait.
-pub(super) async fn declared(face: &Face) -> [String; 5] {
+pub(super) async fn declared(face: &Face) -> [String; 6] {
     let mut ids: Vec<String> = Vec::new();
     for name in ["one", "two"] {
         let made = face
@@ -386,11 +386,14 @@ pub(super) async fn declared(face: &Face) -> [String; 5] {
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());
     }
     let path = format!("/api/pools/{}/recipients", ids[0]);
+    let campaign =
+        json!({"name": "trial", "pool_id": ids[0], "candidate": {"strategy": "random"}}).to_string();
     let rule = r#"{"name": "r", "expression": "true", "action": {"type": "drop"}}"#;
     for (path, body) in [
         (path.as_str(), r#"{"name": "member"}"#),
         ("/api/rules", rule),
         ("/api/claim-queues", r#"{"name": "pond"}"#),
+        ("/api/shadow-campaigns", campaign.as_str()),
     ] {
         let made = face.post_json(path, body).await;
         ids.push(made.json()["data"]["id"].as_str().unwrap().to_owned());

@@ -73,6 +73,7 @@ mod runs;
 mod schedules;
 mod serve;
 mod sessions;
+mod shadow_campaigns;
 mod slots;
 mod start;
 mod status;

@@ -187,7 +187,10 @@ fn tag(path: &str) -> &str {
     let is_routing = path.starts_with("/api/pools");
     let path = path.strip_prefix("/api").unwrap_or(path);
     match path.trim_start_matches('/').split(['/', ':']).next() {
-        Some("recipients" | "rules" | "traits" | "strategies" | "routing" | "claim-queues") => "routing",
+        Some(
+            "recipients" | "rules" | "traits" | "strategies" | "routing" | "claim-queues"
+            | "shadow-campaigns",
+        ) => "routing",
         Some("pools") if is_routing => "routing",
         Some(noun @ ("jobs" | "pools" | "runs" | "schedules" | "workflows" | "bridge")) => noun,
         Some(_) | None => "daemon",
@@ -223,6 +226,7 @@ fn path_parameter(name: &str) -> Value {
         "claim_queue_id" => {
             "The id of a claim queue; what a pool without one offers stands under the id of the pool."
         }
+        "campaign_id" => "The id of a shadow campaign.",
         "trait_key" => "The key of a trait: the attribute of both sides.",
         "strategy_key" => "The key of a strategy.",
         "token" => "The token of a claimed task.",

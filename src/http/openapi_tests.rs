@@ -41,6 +41,7 @@ const ASKS: [&str; 8] = [
 const NOUNS: &[&str] = &[
     "audit", "claim", "key", "tenant", "pool", "recipient", "rule", "bundle", "approval", "job",
     "slot", "run", "workflow", "event", "system", "metrics", "bridge", "decision", "assignment",
+    "shadow",
 ];
 
 #[test]
@@ -123,8 +124,8 @@ pub(super) struct Stage {
     held: String,
     /// Of a task that a worker has.
     token: String,
-    /// A pool of recipients, another one, a member of the first, a rule, a claim queue.
-    routing: [String; 5],
+    /// A pool of recipients, another one, a member of the first, a rule, a claim queue, a shadow campaign.
+    routing: [String; 6],
     /// What is routed through the first of them, by the word of its path or the operation that wants it.
     routed: BTreeMap<&'static str, String>,
     /// For files that an operation makes: outside of the state directory.
@@ -254,7 +255,7 @@ impl Stage {
         };
         let letter = format!("step-{}-main", self.ended);
         let checkpoint = format!("{}:{answered}", self.open);
-        let [first, second, member, rule, queue] = &self.routing;
+        let [first, second, member, rule, queue, campaign] = &self.routing;
         // The pool that offers to all keeps its offers under its own id.
         let claim_queue = if operation.id == "showClaimQueue" {
             queue
@@ -293,6 +294,7 @@ impl Stage {
             ("{recipient_id}", member),
             ("{rule_id}", rule),
             ("{claim_queue_id}", claim_queue),
+            ("{campaign_id}", campaign),
             ("{trait_key}", "vip"),
             ("{strategy_key}", "round_robin"),
         ];

@@ -20,8 +20,9 @@ use super::{
     front, graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
     overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues,
     rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps,
-    run_values, run_waiting, runs, schedules, sessions, slots, start, status, store_check, strategies,
-    stream, tail, tenants, timeline, traits, week, why, workflow_list, workflow_versions, workflows,
+    run_values, run_waiting, runs, schedules, sessions, shadow_campaigns, slots, start, status, store_check,
+    strategies, stream, tail, tenants, timeline, traits, week, why, workflow_list, workflow_versions,
+    workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -331,6 +332,18 @@ fn declared_routing(page: Page) -> Page {
             query(&traits::FILTERS), query(&PARAMS), shows(any_page);
         get "/api/claim-queues/{claim_queue_id}", traits::show_queue, showClaimQueue, "claim:read", "One claim queue.",
             query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        post "/api/shadow-campaigns", shadow_campaigns::create, createShadowCampaign, "shadow:write",
+            "Creates a campaign that compares another strategy with what a pool decides.", takes(any_object, true), creates(any_data);
+        get "/api/shadow-campaigns", shadow_campaigns::list, listShadowCampaigns, "shadow:read", "Shadow campaigns by pages, newest first.",
+            query(&shadow_campaigns::FILTERS), query(&PARAMS), shows(any_page);
+        get "/api/shadow-campaigns/{campaign_id}", shadow_campaigns::show, showShadowCampaign, "shadow:read", "One shadow campaign.",
+            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+        patch "/api/shadow-campaigns/{campaign_id}", shadow_campaigns::patch, patchShadowCampaign, "shadow:write",
+            "Changes the fields that are sent; `status` starts and stops it.", takes(any_object, true), shows(any_data), versioned();
+        delete "/api/shadow-campaigns/{campaign_id}", shadow_campaigns::delete, deleteShadowCampaign, "shadow:write", "Removes a shadow campaign and its numbers.",
+            query(&shadow_campaigns::DELETION), shows(any_data), versioned();
+        get "/api/shadow-campaigns/{campaign_id}/report", shadow_campaigns::report, reportShadowCampaign, "shadow:read",
+            "How often it agrees with production, and what it would have been worth.", shows(any_data);
         get "/api/strategies", strategies::list, listStrategies, "pool:read", "What a pool can pick by.",
             query(&strategies::FILTERS), shows(any_list);
         get "/api/strategies/{strategy_key}", strategies::show, showStrategy, "pool:read", "One strategy with its parameters.",

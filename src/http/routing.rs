@@ -88,6 +88,7 @@ pub(super) fn missing(kind: &'static str, id: &str) -> Problem {
         "recipient" => ("recipient.not_found", "recipient"),
         "rule" => ("rule.not_found", "rule"),
         "trait" => ("trait.not_found", "trait"),
+        "shadow_campaign" => ("shadow_campaign.not_found", "shadow campaign"),
         _ => ("claim_queue.not_found", "claim queue"),
     };
     let detail = format!("there is no {word} `{shown}`");

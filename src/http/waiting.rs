@@ -415,6 +415,7 @@ fn waits_on(
                 ..Facts::default()
             })
         }
+        WaitsFor::Work { work } => Waiting::plain("work", format!("Waits until the work {work} is done.")),
         WaitsFor::Branches(branches) => {
             let ended = branches.succeeded + branches.failed;
             Waiting::plain(

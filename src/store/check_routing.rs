@@ -13,6 +13,7 @@ use super::tables as all;
 use super::tx::ReadTx;
 use super::{decisions, offers, waiting_work};
 use crate::domain::routing::assignment::Assignment;
+use crate::domain::routing::campaign::Status;
 use crate::domain::routing::charge::Counted;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::waiting::WaitKind;
@@ -140,9 +141,26 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     compare(tx, &all::OFFERS_OF_POOL, expected.offers_of_pool, findings)?;
     compare(tx, &all::ROUTING_TIMERS, expected.timers, findings)?;
     compare(tx, &all::DECISION_INDEX, expected.decisions, findings)?;
+    check_campaigns(tx, findings)?;
     check_counts(tx, expected.counts, findings)?;
     check_snapshots(tx, expected.uses, findings)?;
     check_live(tx, &expected.of_recipient, findings)
+}
+
+fn check_campaigns(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
+    let (mut names, mut running) = (BTreeSet::new(), BTreeSet::new());
+    every(tx, &all::CAMPAIGNS, |(tenant, id), row| {
+        names.insert((tenant, row.object.name.clone()).encode());
+        match row.typed(tenant, id) {
+            Ok(campaign) if campaign.status == Status::Running => {
+                running.insert((tenant, campaign.recipient_pool, id).encode());
+            }
+            Ok(_) => {}
+            Err(error) => findings.push(error.to_string()),
+        }
+    })?;
+    compare(tx, &all::CAMPAIGN_NAMES, names, findings)?;
+    compare(tx, &all::CAMPAIGNS_OF_POOL, running, findings)
 }
 
 fn check_counts(

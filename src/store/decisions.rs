@@ -7,8 +7,9 @@ use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
 use super::offers;
 use super::routing_live::{self, Lookup};
 use super::rows::Present;
+use super::shadows;
 use super::table::Rows;
-use super::tables::{DECISION_INDEX, DECISIONS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS};
+use super::tables::{DECISION_INDEX, DECISIONS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS, WORK_WAITERS};
 use super::tx::Tx;
 use crate::words::ids::{DecisionId, TenantId, WorkId, digest_of_parts};
 use crate::words::payload::JsonText;
@@ -149,6 +150,7 @@ pub fn forget(
         tx.remove(&DECISION_INDEX, &(tenant, filter, key, id))?;
     }
     tx.remove(&DECISIONS, &(tenant, id))?;
+    shadows::forget(tx, tenant, id)?;
     if let Some(digest) = &row.snapshot {
         let key = (tenant, digest.clone());
         match tx.get(&SNAPSHOTS, &key)? {
@@ -164,6 +166,7 @@ pub fn forget(
     let prefix = (tenant, Filter::Work as u8, DigestKey(row.work.0));
     if tx.scan(&DECISION_INDEX, &prefix, None, 1)?.is_empty() {
         tx.remove(&ROUTED_WORK, &(tenant, row.work))?;
+        tx.remove(&WORK_WAITERS, &(tenant, row.work))?;
     }
     Ok(true)
 }

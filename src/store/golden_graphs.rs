@@ -15,7 +15,7 @@ use crate::domain::workflow::graph::state::{
     Branches, EarlyEnd, EarlyEndKind, GraphHeader, GraphStep, Hold, Line, TaskPlace, WaitsFor,
 };
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::{JobName, StepRef};
 use crate::words::payload::JsonText;
 use crate::words::time::{BootMillis, Millis};
@@ -152,6 +152,12 @@ fn steps(out: &mut Vec<Sample>) {
         ("child", WaitsFor::Child { run: RunId([2; 16]) }),
         ("branches", WaitsFor::Branches(branches)),
         ("poke", WaitsFor::Poke { due }),
+        (
+            "work",
+            WaitsFor::Work {
+                work: WorkId([3; 16]),
+            },
+        ),
     ] {
         out.push(sample(what, &step(StepPhase::Waiting { since, on })));
     }
@@ -219,6 +225,14 @@ fn facts(out: &mut Vec<Sample>) {
         ),
         ("unpause", StoredFact::Unpause { by }),
         ("begin", StoredFact::Begin),
+        (
+            "work over",
+            StoredFact::WorkOver {
+                step: step_ref("s"),
+                attempt: 2,
+                work: WorkId([3; 16]),
+            },
+        ),
     ] {
         out.push(sample(what, &fact));
     }

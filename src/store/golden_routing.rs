@@ -3,8 +3,10 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::live_rows::{
-    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerKind, TimerRow, WorkRow,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
+    SnapshotRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
 };
+use super::routing_rows::ObjectRow;
 use crate::domain::routing::assignment::tests::assignment;
 use crate::domain::routing::assignment::{Assignment, AssignmentState, ClaimedFrom, EndKind, Lineage, Tried};
 use crate::domain::routing::candidate::{Forgetting, Learned};
@@ -13,13 +15,15 @@ use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::offer::Offer;
 use crate::domain::routing::offer::tests::offer;
 use crate::domain::routing::pass::Cause;
+use crate::domain::routing::shadow::Tally;
 use crate::domain::routing::sla::{Breached, SlaKind};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::tests::waiting;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::words::ids::{
-    AssignmentId, DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId,
+    AssignmentId, DecisionId, RecipientId, RecipientPoolId, RunId, TenantId, WaitingId, WorkId,
 };
+use crate::words::names::StepRef;
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -62,6 +66,70 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     assignment_samples(out);
     item_samples(out);
     decision_samples(out);
+    shadow_samples(out);
+}
+
+fn shadow_samples(out: &mut Vec<Sample>) {
+    let object = ObjectRow {
+        name: "n".to_owned(),
+        set: json(),
+        record_version: 3,
+        created_at: Micros(1_000),
+        updated_at: Micros(2_000),
+        bundle: None,
+    };
+    let running = CampaignRow {
+        object,
+        stop_reason: None,
+        began: 2,
+    };
+    out.push(sample("runs", &running));
+    let stop_reason = Some("why".to_owned());
+    out.push(sample(
+        "stopped",
+        &CampaignRow {
+            stop_reason,
+            ..running
+        },
+    ));
+    let runs = CampaignRuns {
+        sample_percent: 50,
+        starts_at: Some(Micros(1_000)),
+        ends_at: None,
+    };
+    out.push(sample("any", &runs));
+    let result = ShadowResult {
+        began: 2,
+        winner: Some(RecipientId([5; 16])),
+        agrees: true,
+        chance: Some(0.5),
+        production_chance: Some(0.25),
+        valued: false,
+    };
+    out.push(sample("any", &result));
+    let tally = Tally {
+        n: 3,
+        agreed: 1,
+        nobody: 1,
+        errors: 2,
+        ranks: [(0, 1), (1, 2)].into(),
+        wins: [(RecipientId([5; 16]), (2, 1))].into(),
+        reasons: [("lost.turn".to_owned(), 2)].into(),
+        micros: [(6, 5)].into(),
+        drew: true,
+        valued: 1,
+        weights: 2.0,
+        squares: 4.0,
+        weighted_value: 1.0,
+        direct: (1, 0.5),
+    };
+    out.push(sample("any", &tally));
+    let waiter = WorkWaiter {
+        run: RunId([3; 16]),
+        step: StepRef::new("s").unwrap(),
+        attempt: 2,
+    };
+    out.push(sample("any", &waiter));
 }
 
 fn assignment_samples(out: &mut Vec<Sample>) {
@@ -236,6 +304,11 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<DrainRow>(bytes));
     drop(codec::decode::<PoolCounts>(bytes));
     drop(codec::decode::<AlertRow>(bytes));
+    drop(codec::decode::<CampaignRow>(bytes));
+    drop(codec::decode::<CampaignRuns>(bytes));
+    drop(codec::decode::<ShadowResult>(bytes));
+    drop(codec::decode::<Tally>(bytes));
+    drop(codec::decode::<WorkWaiter>(bytes));
 }
 
 #[test]

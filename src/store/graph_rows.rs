@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::payload::Payload;
 use crate::domain::slots::claim::ClockId;
 use crate::domain::workflow::graph::history::Transition;
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::StepRef;
 use crate::words::time::{BootMillis, Millis, Now};
 
@@ -82,6 +82,15 @@ pub enum StoredFact {
     },
     /// It has waited for others of its key, and its turn has come.
     Begin,
+    /// The work that a step has routed is over.
+    WorkOver {
+        /// The step.
+        step: StepRef,
+        /// The attempt that has routed it.
+        attempt: u32,
+        /// The work.
+        work: WorkId,
+    },
 }
 
 /// A run that has a place among those of its key.

@@ -3,13 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
+use super::routing_rows::ObjectRow;
 use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::candidate::Learned;
 use crate::domain::routing::offer::Offer;
+use crate::domain::routing::shadow::Tally;
 use crate::domain::routing::sla::Breached;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::{Place, Waiting};
-use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId, WaitingId, WorkId};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RunId, TenantId, WaitingId, WorkId};
+use crate::words::names::StepRef;
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -41,6 +44,11 @@ record! {
     DrainRow, "drain", 1;
     PoolCounts, "recipient pool counts", 1;
     AlertRow, "routing alert", 1;
+    CampaignRow, "shadow campaign", 1;
+    CampaignRuns, "shadow campaign of a pool", 1;
+    ShadowResult, "shadow result", 1;
+    Tally, "shadow tally", 1;
+    WorkWaiter, "work waiter", 1;
 }
 
 /// The work itself, as it was read last.
@@ -188,4 +196,54 @@ pub struct AlertRow {
     pub breached: Breached,
     /// Where.
     pub url: String,
+}
+
+/// A shadow campaign.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CampaignRow {
+    /// What was declared; its status too.
+    pub object: ObjectRow,
+    /// Why it stopped itself.
+    pub stop_reason: Option<String>,
+    /// The version with which it began to run last: what was said before is not counted with what is said since.
+    pub began: u64,
+}
+
+/// Which decisions of a recipient pool a campaign that runs looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CampaignRuns {
+    /// Of one hundred.
+    pub sample_percent: u32,
+    /// Not before.
+    pub starts_at: Option<Micros>,
+    /// Not from then on.
+    pub ends_at: Option<Micros>,
+}
+
+/// What a campaign said of a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ShadowResult {
+    /// As of this beginning of the campaign.
+    pub began: u64,
+    /// Whom it would have chosen.
+    pub winner: Option<RecipientId>,
+    /// Production chose the same.
+    pub agrees: bool,
+    /// How likely it was to choose the winner of production.
+    pub chance: Option<f64>,
+    /// How likely production was to.
+    pub production_chance: Option<f64>,
+    /// The value of the work was counted.
+    pub valued: bool,
+}
+
+/// A step of a run that waits until work is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkWaiter {
+    /// The run.
+    pub run: RunId,
+    /// The step.
+    pub step: StepRef,
+    /// The attempt that has routed it.
+    pub attempt: u32,
 }

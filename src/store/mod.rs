@@ -8,7 +8,7 @@
 //! * `entries`, `runs`, `effects`: the only writers of rows that have index rows; `removal`: how runs go.
 //! * `writer`: group commit, withdrawal, the reopen loop. `opening`: alone or together with other daemons; `peers`, `ear`:
 //!   how they wake each other. `coordination`: the state directory and its locks.
-//! * `routing_live`, `waiting_work`, `offers`, `decisions`, `memory`: the same for live routing.
+//! * `routing_live`, `waiting_work`, `offers`, `decisions`, `memory`, `shadows`: the same for live routing.
 //! * `check`: recomputes every index; `audit`: with all checksums, and what became of the runs. `migrate`: numbered format
 //!   steps. `logs`: attempt logs beside the file.
 //! * `blobs`: payloads too large for a row, as files named by their hash; `blob_names`: which of them rows name;
@@ -86,6 +86,7 @@ pub mod routing_rows;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;
+pub mod shadows;
 #[cfg(test)]
 mod sharing_tests;
 mod stats;

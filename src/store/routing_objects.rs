@@ -81,7 +81,7 @@ impl RuleRow {
 }
 
 /// What was stored has been checked; what the reader refuses now is damage.
-fn sound<K: Key, R>(table: &Table<K, R>, key: &K, faults: &[Fault]) -> Result<(), StoreError> {
+pub(super) fn sound<K: Key, R>(table: &Table<K, R>, key: &K, faults: &[Fault]) -> Result<(), StoreError> {
     match faults.first() {
         None => Ok(()),
         Some(fault) => Err(StoreError::Unreadable {

@@ -7,7 +7,8 @@ use super::graph_rows::{
 };
 use super::keys::{DigestKey, HighFirst};
 use super::live_rows::{
-    AlertRow, DecisionRow, DrainRow, PoolCounts, SeenRow, SnapshotRow, TimerRow, WorkRow,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
+    SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
@@ -22,6 +23,7 @@ use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::candidate::Learned;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::offer::Offer;
+use crate::domain::routing::shadow::Tally;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::waiting::Waiting;
 use crate::domain::slots::admission::{Pause, SlotPoolState};
@@ -30,8 +32,8 @@ use crate::domain::workflow::attempt::Attempt;
 use crate::domain::workflow::graph::key_limit::KeyCount;
 use crate::domain::workflow::run::{RetryRight, Run, StepState};
 use crate::words::ids::{
-    AssignmentId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId, RunId,
-    TenantId, WaitingId, WorkId,
+    AssignmentId, CampaignId, ClaimQueueId, DecisionId, EntryId, KeyId, RecipientId, RecipientPoolId, RuleId,
+    RunId, TenantId, WaitingId, WorkId,
 };
 use crate::words::names::{JobName, NodeName, SlotPoolName, StepRef};
 use crate::words::time::{Micros, Millis};
@@ -253,13 +255,29 @@ tables! {
     100 ROUTING_ALERTS "routing_alerts" (TenantId, u64) => AlertRow;
     /// What was learned of each member of a recipient pool from the ends of its work.
     101 LEARNED "learned" (TenantId, RecipientPoolId, RecipientId) => Learned;
+    /// Shadow campaigns as they were declared.
+    102 CAMPAIGNS "shadow_campaigns" (TenantId, CampaignId) => CampaignRow;
+    /// Index: shadow campaign by its name.
+    103 CAMPAIGN_NAMES "shadow_campaign_names" (TenantId, String) => ObjectIdRow;
+    /// Index: shadow campaigns that run, by the recipient pool that they look at.
+    104 CAMPAIGNS_OF_POOL "shadow_campaigns_of_pool" (TenantId, RecipientPoolId, CampaignId) => CampaignRuns;
+    /// Decisions that campaigns still have to look at, or whose value they do not know yet.
+    105 SHADOW_PENDING "shadow_pending" (TenantId, DecisionId, CampaignId) => Present;
+    /// What the stages of campaigns remember.
+    106 SHADOW_STATES "shadow_states" (TenantId, CampaignId, RecipientPoolId, String) => StageState;
+    /// What is counted of each campaign.
+    107 SHADOW_TALLIES "shadow_tallies" (TenantId, CampaignId) => Tally;
+    /// What campaigns said of decisions.
+    108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
+    /// Steps that wait until work is done.
+    109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::LEARNED.index, super::NAMES.len() - 1);
+        assert_eq!(super::WORK_WAITERS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -468,6 +468,16 @@ pub const RULES_MAX: usize = 10_000;
 pub const TRAITS_MAX: usize = 1_000;
 /// Claim queues of a tenant.
 pub const CLAIM_QUEUES_MAX: usize = 1_000;
+/// Shadow campaigns of a tenant.
+pub const CAMPAIGNS_MAX: usize = 1_000;
+/// Shadow campaigns that run on one recipient pool at a time.
+pub const CAMPAIGNS_PER_POOL_MAX: usize = 4;
+/// Decisions that campaigns look at between two commits.
+pub const SHADOWS_PER_CHANGE_MAX: usize = 64;
+/// The same, by time: what is found until then is written first.
+pub const SHADOWS_PER_CHANGE_MS: u64 = 200;
+/// The most microseconds that an evaluation of a campaign may be allowed.
+pub const CAMPAIGN_MICROS_MAX: u64 = 1_000_000;
 /// Members that one page of a filtered list looks at before it ends early.
 pub const ROUTING_SCAN_MAX: usize = 10_000;
 /// Recipients that are remembered as tried for one unit of work; the oldest is asked again.

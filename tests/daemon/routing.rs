@@ -171,3 +171,106 @@ fn the_command_line_decides_and_explains() {
     let missing = daemon.cli(&["route", "show", "019ad0f2-7c11-7a3e-9b52-3c1e5a7d0a01"]);
     assert_eq!(missing.status, 3, "{missing:?}");
 }
+
+/// Shadow campaigns over HTTP: what they say is joined to the decision, and reported.
+#[test]
+fn a_campaign_says_what_it_would_have_decided() {
+    let daemon = Daemon::start("jobs: []\n");
+    let of = pool(&daemon, "p", &json!({"default_strategy": "round_robin"}));
+    let who = member(&daemon, &of, "Jordan Reyes", &json!({}));
+    let body = json!({"name": "trial", "pool_id": of, "candidate": {"strategy": "least_utilized"}, "status": "running"});
+    let campaign = made(&daemon, "/api/shadow-campaigns", &body);
+    let decision = route(&daemon, &of);
+    assert_eq!(decision["shadow"], json!([]));
+    let path = format!("/api/decisions/{}", decision["id"].as_str().unwrap());
+    let said = daemon.wait("a shadow result", || {
+        let found = daemon.get(&path).expect_status(200).json()["data"]["shadow"][0].clone();
+        (!found.is_null()).then_some(found)
+    });
+    assert_eq!(
+        said,
+        json!({"campaign": "trial", "campaign_id": campaign, "winner": "Jordan Reyes", "winner_id": who, "agrees": true})
+    );
+    let report = daemon.get(&format!("/api/shadow-campaigns/{campaign}/report"));
+    let report = report.expect_status(200).json()["data"].clone();
+    assert_eq!((&report["n"], &report["agreement"]["k"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&report["value"], &report["value_reason"]),
+        (&Value::Null, &json!("no_overlap"))
+    );
+    let stopped = daemon.send_json(
+        "PATCH",
+        &format!("/api/shadow-campaigns/{campaign}"),
+        &json!({"status": "stopped"}),
+    );
+    assert_eq!(stopped.expect_status(200).json()["data"]["status"], "stopped");
+}
+
+/// A step routes once for each attempt; one that waits goes on when its work is done, also through a kill.
+#[test]
+fn a_step_waits_until_its_work_is_done() {
+    let place = Place::new("jobs: []\n");
+    let daemon = Builder::at(&place).start();
+    let of = pool(&daemon, "desk", &json!({}));
+    member(&daemon, &of, "a", &json!({"capacity": {"max_concurrent": 10}}));
+    let step = |name: &str, more: Value| {
+        let mut args =
+            json!({"work": {"kind": "'ticket'", "attributes": "{'shop': input.shop}"}, "pool": "desk"});
+        for (key, value) in more.as_object().unwrap() {
+            args[key] = value.clone();
+        }
+        json!({"ref": name, "type": "STEP_TYPE_ROUTE", "args": args})
+    };
+    let document = json!({"family_slug": "w",
+        "steps": [step("decided", json!({})), step("done", json!({"wait": "completion"})),
+            step("lost", json!({"wait": "completion"}))],
+        "edges": [{"source_ref": "decided", "target_ref": "done"}, {"source_ref": "done", "target_ref": "lost"}]});
+    super::graphs::publish(&daemon, &document);
+    let run = super::graphs::begin(&daemon, "w", &json!({"shop": 7}));
+    let state_of = |daemon: &Daemon, step: &str| super::graphs::step_state(daemon, &run, step);
+    let open = |daemon: &Daemon, count: usize| {
+        let listed = daemon
+            .get("/api/assignments?state=open")
+            .expect_status(200)
+            .json();
+        let all = listed["data"].as_array().unwrap().clone();
+        (all.len() == count).then(|| all[0]["id"].as_str().unwrap().to_owned())
+    };
+    daemon.wait("a step that waits", || {
+        (state_of(&daemon, "done") == "waiting").then_some(())
+    });
+    let assignment = daemon.wait("two assignments", || open(&daemon, 2));
+    let mut daemon = daemon;
+    daemon.kill9();
+    let daemon = daemon.restart();
+    assert_eq!(state_of(&daemon, "decided"), "succeeded");
+    assert_eq!(state_of(&daemon, "done"), "waiting");
+    let done = json!({"value": 0.5, "result": {"answer": 42}});
+    daemon
+        .post(&format!("/api/assignments/{assignment}:complete"), &done)
+        .expect_status(200);
+    daemon.wait("the next step", || {
+        (state_of(&daemon, "lost") == "waiting").then_some(())
+    });
+    let shown = daemon
+        .get(&format!("/api/runs/{run}/steps/done"))
+        .expect_status(200)
+        .json();
+    let output = &shown["data"]["output"];
+    assert_eq!(
+        (
+            &output["value"],
+            &output["result"]["answer"],
+            &output["assignment_id"]
+        ),
+        (&json!(0.5), &json!(42), &json!(assignment))
+    );
+    let last = daemon.wait("the last assignment", || open(&daemon, 2));
+    let back = json!({"reason": "nobody can", "reroute": false});
+    daemon
+        .post(&format!("/api/assignments/{last}:return"), &back)
+        .expect_status(200);
+    let ended = super::graphs::ended(&daemon, &run);
+    assert_eq!(ended["state"], "failed", "{ended}");
+    assert!(ended.to_string().contains("nobody can"), "{ended}");
+}

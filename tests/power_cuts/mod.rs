@@ -8,4 +8,5 @@ pub(crate) mod chance;
 pub(crate) mod disk;
 pub(crate) mod graphs;
 pub(crate) mod record;
+pub(crate) mod routing;
 pub(crate) mod work;

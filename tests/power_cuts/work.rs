@@ -28,7 +28,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::chance::Chance;
-use super::graphs;
+use super::{graphs, routing};
 
 /// A run, and its entry if it has one, that a caller was told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +139,7 @@ impl Work {
         Box::new(move |tx| {
             publish::publish(tx, &node, &definitions, &slot_pools())?;
             graphs::publish(tx)?;
+            routing::publish(tx)?;
             Ok(None)
         })
     }
@@ -153,7 +154,12 @@ impl Work {
             book: &wide,
             now: self.clock.now().wall,
         };
-        match chance.below(44) {
+        let desk = routing::Stage {
+            store,
+            now: self.clock.now().wall,
+        };
+        match chance.below(64) {
+            44..=63 => desk.next(chance),
             20..=23 => stage.begin(RunId((u128::from(self.number()) | 1 << 96).to_be_bytes()), chance),
             24..=27 => stage.fold_one(chance),
             28..=30 => stage.say(chance),

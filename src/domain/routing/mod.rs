@@ -18,6 +18,7 @@ pub mod ask;
 pub mod assignment;
 pub mod budget;
 pub mod bundle;
+pub mod campaign;
 pub mod candidate;
 pub mod canonical;
 pub mod capacity;

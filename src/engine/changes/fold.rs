@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::graph::{Begin, EndedClaim, Moved};
 use super::key_limit::Gate;
+use super::routing::steps;
 use super::{maintain, workflows};
 use crate::domain::payload::Payload;
 use crate::domain::workflow::graph::again::{self, NotAgain};
@@ -407,6 +408,10 @@ pub fn fact_of(
         StoredFact::Child { step, run } => {
             let end = child_end(rows, desk, run)?;
             Fact::Child { step, run, end }
+        }
+        StoredFact::WorkOver { step, attempt, work } => {
+            let end = steps::end_of(rows, TENANT, work)?;
+            Fact::WorkOver { step, attempt, end }
         }
         StoredFact::Resume { step, value, by } => {
             let value = Arc::new(json_of(desk.blobs, run, "an answer", &value)?);

@@ -9,6 +9,7 @@ pub mod advance;
 pub mod audit;
 mod begin_dag;
 pub mod bundles;
+pub mod campaigns;
 pub mod cancel;
 pub mod catch_up;
 pub mod claim;

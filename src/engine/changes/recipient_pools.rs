@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::campaigns;
 use super::declared::{
     Done, Outcome, Refusal, Wisher, check_targets, first_row, named, next_row, now, referrers,
 };
@@ -269,6 +270,7 @@ pub fn delete(
         remove_rule(tx, by.tenant, *rule)?;
     }
     remove_recipient_pool(tx, by.tenant, id)?;
+    campaigns::stop_all(tx, by.tenant, id, "its pool was deleted")?;
     let rerouted = waiting::reroute_all(tx, by.tenant, id)?;
     tx.tell("routing.pool", id, 0, Some("deleted"));
     Ok(Outcome::Done(Done {

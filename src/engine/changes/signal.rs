@@ -43,6 +43,7 @@ pub fn signal(tx: &mut Tx<'_>, id: RunId, fact: &StoredFact) -> Result<Signalled
         | StoredFact::EntryClosed { .. }
         | StoredFact::AttemptEnded { .. }
         | StoredFact::Child { .. }
+        | StoredFact::WorkOver { .. }
         | StoredFact::Begin => None,
     };
     if let Some(why) = refused {
@@ -87,6 +88,7 @@ fn not_waiting(
         StoredFact::EntryClosed { .. }
         | StoredFact::AttemptEnded { .. }
         | StoredFact::Child { .. }
+        | StoredFact::WorkOver { .. }
         | StoredFact::Cancel { .. }
         | StoredFact::Pause { .. }
         | StoredFact::Unpause { .. }

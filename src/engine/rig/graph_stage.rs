@@ -193,7 +193,7 @@ impl Daemon {
                 end: end.clone(),
             });
             let outcome = match end {
-                AttemptEnd::Succeeded(_) => Outcome::Succeeded,
+                AttemptEnd::Succeeded(_) | AttemptEnd::Routed(_) => Outcome::Succeeded,
                 AttemptEnd::Failed(_) | AttemptEnd::NotMet => Outcome::Failed,
                 AttemptEnd::Cancelled(_) => Outcome::Cancelled,
             };

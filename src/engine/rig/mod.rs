@@ -38,5 +38,6 @@ mod routing_claim_tests;
 mod routing_stage;
 mod routing_tests;
 mod schedule_tests;
+mod shadow_tests;
 mod sweep_tests;
 mod task_tests;

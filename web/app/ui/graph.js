@@ -11,7 +11,7 @@ const ZOOM_STEP = 1.25;
 /** Further than this and a press is no click. */
 const DRAG_PX = 4;
 const HEIGHT_MIN = 150;
-const TYPE_ICONS = { DATAFLOW: "api", SWITCH: "fork", WAIT: "clock", SCATTER: "grow", GATHER: "shrink", SUBWORKFLOW: "runs", CHECKPOINT: "flag", APPROVAL: "person", FAIL: "cross", SUCCEED: "check", COMMAND: "log", SENSOR: "search", HTTP: "globe", TASK: "play" };
+const TYPE_ICONS = { DATAFLOW: "api", SWITCH: "fork", WAIT: "clock", SCATTER: "grow", GATHER: "shrink", SUBWORKFLOW: "runs", CHECKPOINT: "flag", APPROVAL: "person", FAIL: "cross", SUCCEED: "check", COMMAND: "log", SENSOR: "search", HTTP: "globe", TASK: "play", ROUTE: "person" };
 /** @param {string} type */
 export const typeIcon = (type) => TYPE_ICONS[type.replace(/^STEP_TYPE_/, "")] ?? "dots";
 

@@ -2,6 +2,7 @@
 //! seen by the change that stores them.
 
 mod attributes;
+mod campaign;
 mod config;
 mod fields;
 mod hours;
@@ -12,6 +13,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+pub use campaign::campaign;
 pub use others::{ClaimQueue, Read, claim_queue, declared_trait};
 pub use recipient::{Memberships, RecipientRead, recipient};
 pub use recipient_pool::{RecipientPoolRead, Stamp, Target, recipient_pool};

@@ -119,6 +119,8 @@ pub enum Work {
     Http(Box<HttpWork>),
     /// Remote code.
     Task(Option<Program>),
+    /// The fields of work that is routed.
+    Route(Vec<(String, Program)>),
 }
 
 /// A list folded into one value.
@@ -485,18 +487,19 @@ impl Compiler<'_> {
             },
             StepKind::Http(http) => Work::Http(Box::new(self.http(http)?)),
             StepKind::Task(task) => Work::Task(self.optional(task.input.as_deref())?),
+            StepKind::Route(route) => Work::Route(self.fields(&route.work)?),
         })
+    }
+
+    fn fields(&self, texts: &BTreeMap<String, String>) -> Result<Vec<(String, Program)>, BuildError> {
+        let each = texts.iter();
+        each.map(|(name, text)| Ok((name.clone(), self.one(text)?)))
+            .collect()
     }
 
     fn dataflow(&self, dataflow: &Dataflow) -> Result<Work, BuildError> {
         Ok(match dataflow {
-            Dataflow::Project { project } => {
-                let mut fields = Vec::with_capacity(project.len());
-                for (name, text) in project {
-                    fields.push((name.clone(), self.one(text)?));
-                }
-                Work::Project(fields)
-            }
+            Dataflow::Project { project } => Work::Project(self.fields(project)?),
             Dataflow::Filter { filter } => {
                 Work::Filter(self.one(&filter.items)?, self.over_items(&filter.with)?)
             }

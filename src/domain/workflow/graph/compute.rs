@@ -124,7 +124,8 @@ fn programs(work: &Work) -> Vec<&Program> {
         | Work::Command
         | Work::Sensor
         | Work::Http(_)
-        | Work::Task(_) => Vec::new(),
+        | Work::Task(_)
+        | Work::Route(_) => Vec::new(),
     }
 }
 
@@ -206,7 +207,8 @@ fn evaluate(work: &Work, scope: &Scope, name: impl Fn(usize) -> Value) -> Comput
         | Work::Command
         | Work::Sensor
         | Work::Http(_)
-        | Work::Task(_) => Ok(Value::Null),
+        | Work::Task(_)
+        | Work::Route(_) => Ok(Value::Null),
     }
 }
 

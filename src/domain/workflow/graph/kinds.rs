@@ -56,6 +56,9 @@ pub enum StepKind {
     /// Remote code, claimed by a worker over the bridge.
     #[serde(rename = "STEP_TYPE_TASK")]
     Task(Task),
+    /// A decision about who gets work.
+    #[serde(rename = "STEP_TYPE_ROUTE")]
+    Route(Route),
 }
 
 impl StepKind {
@@ -76,6 +79,7 @@ impl StepKind {
             StepKind::Sensor(_) => "STEP_TYPE_SENSOR",
             StepKind::Http(_) => "STEP_TYPE_HTTP",
             StepKind::Task(_) => "STEP_TYPE_TASK",
+            StepKind::Route(_) => "STEP_TYPE_ROUTE",
         }
     }
 
@@ -105,7 +109,11 @@ impl StepKind {
     pub fn has_attempts(&self) -> bool {
         matches!(
             self,
-            StepKind::Command(_) | StepKind::Sensor(_) | StepKind::Http(_) | StepKind::Task(_)
+            StepKind::Command(_)
+                | StepKind::Sensor(_)
+                | StepKind::Http(_)
+                | StepKind::Task(_)
+                | StepKind::Route(_)
         )
     }
 }
@@ -476,4 +484,34 @@ pub struct Task {
     /// CEL: its input; null unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+}
+
+/// A decision about who gets work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Route {
+    /// The work: each field with the CEL of its value.
+    pub work: BTreeMap<String, String>,
+    /// The id or the name of a recipient pool; by the rules of the tenant unless given.
+    #[serde(default, rename = "pool", skip_serializing_if = "Option::is_none")]
+    pub recipient_pool: Option<String>,
+    /// In place of the recipient pool's strategy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Until when the step goes on.
+    #[serde(default)]
+    pub wait: RouteWait,
+    /// It fails when the work is not done after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Span>,
+}
+
+/// Until when a step that routes goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RouteWait {
+    /// Until it is decided.
+    #[default]
+    Decision,
+    /// Until the work is done.
+    Completion,
 }

@@ -46,6 +46,7 @@ fn command_of(kind: &mut StepKind) -> Option<&mut CommandStep> {
         | StepKind::Fail(_)
         | StepKind::Succeed(_)
         | StepKind::Http(_)
-        | StepKind::Task(_) => None,
+        | StepKind::Task(_)
+        | StepKind::Route(_) => None,
     }
 }

@@ -28,6 +28,7 @@ mod moves;
 mod reach;
 pub mod read;
 pub mod request;
+pub mod routed;
 mod scatter;
 mod scope;
 pub mod simulate;

@@ -287,6 +287,8 @@ impl Model<'_> {
                 "yes"
             }
             Fact::Child { step, run, end } => self.child(step.as_str(), *run, end),
+            // No plan of the model routes work; `routed` has its own tests.
+            Fact::WorkOver { .. } => "stale",
             Fact::Resume { step, value, .. } => {
                 let at = self.find(step.as_str());
                 let Some(at) = at.filter(|at| self.is(at) == Some(Is::Checkpoint)) else {
@@ -415,6 +417,7 @@ impl Model<'_> {
                 self.attempt_failed(&at, &error.code, error.retryable, i64::try_from(after).unwrap());
             }
             AttemptEnd::Cancelled(_) => self.end(&at, Is::Cancelled),
+            AttemptEnd::Routed(_) => unreachable!("no plan of the model routes work"),
             AttemptEnd::NotMet if self.step(&at).does != Does::Sensor => {
                 self.attempt_failed(&at, "sensor.not_met", true, 0);
             }

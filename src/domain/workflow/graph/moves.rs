@@ -312,6 +312,7 @@ impl<'a, V: View> Moving<'a, V> {
             Fact::Due { step } => self.due(step),
             Fact::Deadline => self.deadline(),
             Fact::Child { step, run, end } => self.child(step, *run, end),
+            Fact::WorkOver { step, attempt, end } => self.work_over(step, *attempt, end),
             Fact::Resume { step, value, by } => self.resume(step, value, by),
             Fact::Decide {
                 step,
@@ -396,6 +397,7 @@ impl<'a, V: View> Moving<'a, V> {
                 self.end(&key, state, phase)?;
             }
             AttemptEnd::NotMet => self.not_met(&key, state)?,
+            AttemptEnd::Routed(work) => self.routed(&key, state, *work)?,
         }
         Ok(Taken::Yes)
     }

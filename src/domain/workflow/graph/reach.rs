@@ -233,7 +233,9 @@ impl<V: View> Moving<'_, V> {
 
     fn start(&mut self, key: &Key, state: StepState, node: &Node) -> Result<(), V::Error> {
         match &node.work {
-            Work::Command | Work::Sensor | Work::Http(_) | Work::Task(_) => self.make_ready(key, state),
+            Work::Command | Work::Sensor | Work::Http(_) | Work::Task(_) | Work::Route(_) => {
+                self.make_ready(key, state)
+            }
             Work::WaitFor(ms) => {
                 let due = self.now.plus(*ms);
                 self.wait(key, state, WaitsFor::Timer { due })

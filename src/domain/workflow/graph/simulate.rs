@@ -168,7 +168,8 @@ impl Stage<'_> {
                     WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Child { .. } => {
                         self.wanted.push_back(name);
                     }
-                    WaitsFor::Branches(_) => {}
+                    // A dry run gives the whole answer at once.
+                    WaitsFor::Branches(_) | WaitsFor::Work { .. } => {}
                 },
                 StepPhase::Retrying { due, .. } => {
                     self.timers.insert((*due, name));
@@ -256,7 +257,10 @@ impl Stage<'_> {
                 note: String::new(),
                 by: "dry run".to_owned(),
             }),
-            WaitsFor::Timer { .. } | WaitsFor::Poke { .. } | WaitsFor::Branches(_) => None,
+            WaitsFor::Timer { .. }
+            | WaitsFor::Poke { .. }
+            | WaitsFor::Branches(_)
+            | WaitsFor::Work { .. } => None,
         }
     }
 

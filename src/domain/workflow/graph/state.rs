@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::document::Tier;
 use super::history::HistoryCounts;
 use super::key_limit::KeyPlace;
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
 
@@ -193,5 +193,10 @@ pub enum WaitsFor {
     Poke {
         /// When.
         due: Millis,
+    },
+    /// Whoever got its work.
+    Work {
+        /// It.
+        work: WorkId,
     },
 }

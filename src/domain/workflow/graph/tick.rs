@@ -12,7 +12,7 @@ use super::history::{Compaction, Transition};
 use super::key::{NodeId, ValueName};
 use super::moves::Moving;
 use crate::domain::workflow::run::{Run, StepState};
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::StepRef;
 use crate::words::time::Millis;
 
@@ -82,6 +82,8 @@ pub enum AttemptEnd {
     Cancelled(String),
     /// A sensor was not met yet.
     NotMet,
+    /// Work was routed, and the step waits until it is done.
+    Routed(WorkId),
 }
 
 /// Something that happened to a run.
@@ -124,6 +126,15 @@ pub enum Fact {
         run: RunId,
         /// Its output, or why there is none.
         end: Result<Option<Arc<Value>>, StepError>,
+    },
+    /// The work that a step has routed is over.
+    WorkOver {
+        /// The step.
+        step: StepRef,
+        /// The attempt that has routed it.
+        attempt: u32,
+        /// The decision and what was made, or why nothing was.
+        end: Result<Arc<Value>, StepError>,
     },
     /// Somebody resumes a checkpoint.
     Resume {

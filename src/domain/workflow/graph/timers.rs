@@ -19,6 +19,9 @@ pub(super) fn patience(node: &Node) -> Option<Span> {
     if let StepKind::Approval(approval) = &node.doc.kind {
         return approval.timeout;
     }
+    if let StepKind::Route(route) = &node.doc.kind {
+        return route.timeout;
+    }
     None
 }
 
@@ -55,7 +58,9 @@ fn due(state: &StepState, node: &Node) -> Option<Millis> {
     let of_phase = match &state.phase {
         StepPhase::Waiting { since, on } => match on {
             WaitsFor::Timer { due } | WaitsFor::Poke { due } => Some(*due),
-            WaitsFor::Checkpoint | WaitsFor::Approval => after(*since, patience(node)),
+            WaitsFor::Checkpoint | WaitsFor::Approval | WaitsFor::Work { .. } => {
+                after(*since, patience(node))
+            }
             WaitsFor::Child { .. } | WaitsFor::Branches(_) => None,
         },
         StepPhase::Retrying { due, .. } => Some(*due),

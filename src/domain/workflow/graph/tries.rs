@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::document::RetryDoc;
 use super::key::Key;
@@ -12,7 +12,7 @@ use super::reach::error_of;
 use super::state::WaitsFor;
 use super::tick::{StepError, Taken, View};
 use crate::domain::workflow::run::{StepPhase, StepState};
-use crate::words::ids;
+use crate::words::ids::{self, WorkId};
 use crate::words::names::StepRef;
 
 /// Why the steps of a scatter are ended whose total time is over.
@@ -135,6 +135,55 @@ impl<V: View> Moving<'_, V> {
         self.put(key, StepState { phase, ..state })
     }
 
+    /// Work was routed: the step waits until it is done, unless it is being ended.
+    pub(super) fn routed(&mut self, key: &Key, state: StepState, work: WorkId) -> Result<(), V::Error> {
+        let mut ending = self.ending().map(|ending| ending.reason.clone());
+        if ending.is_none() && self.around_is_over(key)? {
+            ending = Some(SCATTER_OVER.to_owned());
+        }
+        match ending {
+            Some(reason) => {
+                let ended_at = self.now;
+                self.end(key, state, StepPhase::Cancelled { ended_at, reason })
+            }
+            None => self.wait(key, state, WaitsFor::Work { work }),
+        }
+    }
+
+    /// The work of an attempt is over. It may be so before its worker has told that it was routed.
+    pub(super) fn work_over(
+        &mut self,
+        step: &StepRef,
+        attempt: u32,
+        end: &Result<Arc<Value>, StepError>,
+    ) -> Result<Taken, V::Error> {
+        let Some((key, state)) = self.instance(step)? else {
+            return Ok(Taken::Stale);
+        };
+        let is_running = matches!(state.phase, StepPhase::Running { .. });
+        let awaits = matches!(
+            state.phase,
+            StepPhase::Waiting {
+                on: WaitsFor::Work { .. },
+                ..
+            }
+        );
+        if state.attempt != attempt || !(is_running || awaits) {
+            return Ok(Taken::Stale);
+        }
+        if is_running {
+            self.stop_attempt(step);
+        }
+        match end {
+            Ok(output) => self.succeed(&key, state, Some(Arc::clone(output)))?,
+            Err(error) => {
+                let phase = StepPhase::Ready { since: self.now };
+                self.attempt_failed(&key, StepState { phase, ..state }, error)?;
+            }
+        }
+        Ok(Taken::Yes)
+    }
+
     /// The timer of a step: whatever of its limits has passed.
     pub(super) fn due(&mut self, step: &StepRef) -> Result<Taken, V::Error> {
         let Some(key) = Key::of_name(self.graph, step) else {
@@ -212,7 +261,12 @@ impl<V: View> Moving<'_, V> {
                 let error = StepError::new("approval.timeout", "nobody decided in time").for_good();
                 self.fail(key, state, &error)
             }
+            WaitsFor::Work { .. } if self.patience_is_over(key, &state) => {
+                let error = StepError::new("route.timeout", "the work was not done in time");
+                self.attempt_failed(key, state, &error)
+            }
             WaitsFor::Timer { .. }
+            | WaitsFor::Work { .. }
             | WaitsFor::Poke { .. }
             | WaitsFor::Checkpoint
             | WaitsFor::Approval

@@ -1,14 +1,14 @@
 //! What becomes of assignments: accepted, renewed, completed, returned, rejected, expired, released. Whatever ends one gives its
 //! place back, and puts the work where it is routed anew, in the same commit.
 
-use super::waiting;
+use super::{steps, waiting};
 use crate::domain::routing::assignment::{Assignment, EndKind, Lineage, Refusal};
 use crate::domain::routing::candidate::Forgetting;
 use crate::domain::routing::objects::RecipientPool;
 use crate::domain::routing::pipeline::{self, Options, Pipeline};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::LEARNED;
-use crate::store::{Abort, Rows, StoreError, Tx, routing_objects};
+use crate::store::{Abort, Rows, StoreError, Tx, routing_objects, shadows};
 use crate::words::ids::{AssignmentId, RecipientId, TenantId};
 use crate::words::time::Micros;
 
@@ -72,6 +72,10 @@ pub fn act(tx: &mut Tx<'_>, tenant: TenantId, id: AssignmentId, act: &Act, by: &
     match after {
         Ok(after) => {
             move_on(tx, tenant, &before, &after, reroute)?;
+            let is_over = after.end.is_some() && !reroute;
+            if is_over && !is_held_by_others(tx, tenant, &after)? {
+                steps::over(tx, tenant, after.work)?;
+            }
             Ok(Acted::Done(Box::new(after)))
         }
         Err(refusal) => Ok(Acted::Refused(refusal)),
@@ -93,6 +97,10 @@ pub(super) fn move_on(
     };
     if end.kind == EndKind::Completed {
         learn(tx, tenant, after, end.at)?;
+        if after.value_micro.is_some() {
+            shadows::pend_value(tx, tenant, after.decision)?;
+        }
+        steps::over(tx, tenant, after.work)?;
     }
     if reroute && !is_held_by_others(tx, tenant, after)? {
         waiting::again(tx, tenant, after, after.lineage.after(after), "given back")?;
@@ -183,10 +191,11 @@ pub(super) fn expire(
         return Ok(());
     };
     move_on(tx, tenant, before, &after, false)?;
-    if let Some(lineage) = lineage
-        && !is_held_by_others(tx, tenant, &after)?
-    {
-        waiting::again(tx, tenant, &after, lineage, reason)?;
+    if is_held_by_others(tx, tenant, &after)? {
+        return Ok(());
     }
-    Ok(())
+    match lineage {
+        Some(lineage) => waiting::again(tx, tenant, &after, lineage, reason),
+        None => steps::over(tx, tenant, after.work),
+    }
 }

@@ -1,7 +1,7 @@
 //! How work ends that nobody took in time: it is dropped, or goes where its recipient pool sends what it cannot place.
 
-use super::waiting;
 use super::write;
+use super::{steps, waiting};
 use crate::domain::routing::assignment::Lineage;
 use crate::domain::routing::decision::{Chosen, Decision, Digests, Outcome, Randomness};
 use crate::domain::routing::explanation::Explanation;
@@ -157,5 +157,5 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: &Ended<'_>) -> Result<(), S
     };
     decisions::keep(tx, tenant, decision.id, &row, None)?;
     tx.tell("routing.decision", decision.id, 0, Some(decision.outcome.word()));
-    Ok(())
+    steps::over(tx, tenant, ended.work)
 }

@@ -1,5 +1,6 @@
 //! Work that comes to a queue without a pass, or leaves it without one.
 
+use super::steps;
 use crate::domain::routing::assignment::{Assignment, Lineage};
 use crate::domain::routing::sla;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
@@ -103,6 +104,7 @@ pub fn cancel(
     };
     waiting_work::leave(tx, tenant, &item)?;
     tx.tell("routing.waiting", id, item.record_version, Some("cancelled"));
+    steps::over(tx, tenant, item.work)?;
     Ok(Some(item))
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::route::Wish;
 use super::world::Tenancy;
+use super::{shadows, steps};
 use crate::domain::routing::assignment::{Assignment, AssignmentState, Lineage};
 use crate::domain::routing::decision::Decision;
 use crate::domain::routing::objects::{Explain, RecipientPoolConfig};
@@ -87,6 +88,10 @@ pub(super) fn decision(
     decisions::keep_work(tx, tenant, decision.work, &work)?;
     keep(tx, tenancy, wish, passed, &mut decision, item)?;
     tell(tx, passed, &decision);
+    // The step that has routed new work hears of its decision itself.
+    if passed.ends == Ends::Over && wish.item.is_some() {
+        steps::over(tx, tenant, decision.work)?;
+    }
     Ok(Written {
         zero_match: passed.zero_match.clone(),
         rule_errors: passed.rule_errors.len(),
@@ -337,7 +342,8 @@ fn keep(
         text: JsonText::of(&document(decision, Explain::First, &wish.lineage, item))
             .expect("a decision is plain data"),
     };
-    decisions::keep(tx, tenancy.tenant, decision.id, &row, Some(&text))
+    decisions::keep(tx, tenancy.tenant, decision.id, &row, Some(&text))?;
+    shadows::pend(tx, tenancy.tenant, wish, passed)
 }
 
 fn tell(tx: &mut Tx<'_>, passed: &Passed, decision: &Decision) {

@@ -134,6 +134,11 @@ impl<'d> Walk<'d> {
             StepKind::Gather(gather) => self.gather(gather, &args),
             StepKind::Fail(fail) => self.template(&format!("{args}/message"), &fail.message),
             StepKind::Http(http) => self.http(http, &args),
+            StepKind::Route(route) => {
+                for (name, text) in &route.work {
+                    self.add(below(&format!("{args}/work"), name), Some(text), plain);
+                }
+            }
             StepKind::Sensor(sensor) => {
                 if let Probe::Http(http) = &sensor.probe {
                     self.http(http, &format!("{args}/probe/http"));

@@ -31,7 +31,7 @@ const KEYS: [&str; 11] = [
 type ReadArgs = fn(&Spot<'_>, &Defaults, &mut Out) -> Option<StepKind>;
 
 /// The types, each with the reader of its arguments.
-const TYPES: [(&str, ReadArgs); 14] = [
+const TYPES: [(&str, ReadArgs); 15] = [
     ("STEP_TYPE_DATAFLOW", coordinator::dataflow),
     ("STEP_TYPE_SWITCH", coordinator::switch),
     ("STEP_TYPE_WAIT", coordinator::wait),
@@ -46,15 +46,15 @@ const TYPES: [(&str, ReadArgs); 14] = [
     ("STEP_TYPE_SENSOR", worker::sensor),
     ("STEP_TYPE_HTTP", worker::http),
     ("STEP_TYPE_TASK", worker::task),
+    ("STEP_TYPE_ROUTE", worker::route),
 ];
 
 /// Types whose meaning comes with a later release.
-const LATER: [&str; 7] = [
+const LATER: [&str; 6] = [
     "STEP_TYPE_EVENT_SET",
     "STEP_TYPE_EMIT",
     "STEP_TYPE_CONTINUE_AS_NEW",
     "STEP_TYPE_ACTION",
-    "STEP_TYPE_ROUTE",
     "STEP_TYPE_AI_ACTION",
     "STEP_TYPE_AI_AGENT",
 ];

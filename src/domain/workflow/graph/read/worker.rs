@@ -7,7 +7,7 @@ use super::fields::{Fields, Out, Spot};
 use super::step::{Defaults, texts_by_name};
 use crate::domain::workflow::definition::CommandStep;
 use crate::domain::workflow::graph::finding::shown;
-use crate::domain::workflow::graph::kinds::{Http, Probe, Sensor, StepKind, Task};
+use crate::domain::workflow::graph::kinds::{Http, Probe, Route, RouteWait, Sensor, StepKind, Task};
 use crate::domain::workflow::graph::span::Span;
 use crate::words::limits;
 
@@ -205,6 +205,51 @@ pub(super) fn task(spot: &Spot<'_>, _: &Defaults, out: &mut Out) -> Option<StepK
             .and_then(|spot| name(&spot, out))
             .unwrap_or_default(),
         input: fields.cel("input", out),
+    }))
+}
+
+const WAITS: [(&str, RouteWait); 2] = [
+    ("decision", RouteWait::Decision),
+    ("completion", RouteWait::Completion),
+];
+
+/// `{work: {field: CEL}, pool, strategy, wait, timeout}`.
+pub(super) fn route(spot: &Spot<'_>, _: &Defaults, out: &mut Out) -> Option<StepKind> {
+    let fields = spot.object(&["work", "pool", "strategy", "wait", "timeout"], &[], out)?;
+    let mut work = std::collections::BTreeMap::new();
+    if let Some(given) = fields.need("work", out).and_then(|spot| spot.map(out)) {
+        for (name, spot) in given.each() {
+            if name == "id" {
+                let message =
+                    "the id of work is made of run, step and attempt; say `external_id` for one of your own";
+                out.say(&spot.at, "workflow.not_for_this_type", message);
+            } else if let Some(text) = spot.cel(out) {
+                work.insert(name.to_owned(), text);
+            }
+        }
+        if !given.has("kind") {
+            let message = "say what kind of work it is, like `kind: \"'ticket'\"`";
+            out.say(&given.at, "workflow.missing", message);
+        }
+    }
+    let named = |name: &str, out: &mut Out| {
+        let spot = fields.get(name)?;
+        spot.short(limits::ROUTING_NAME_CHARS_MAX, out).map(str::to_owned)
+    };
+    let (recipient_pool, strategy) = (named("pool", out), named("strategy", out));
+    let wait = fields.word("wait", &WAITS, RouteWait::default(), out);
+    let timeout = fields.span("timeout", out);
+    if timeout.is_some() && wait == RouteWait::Decision {
+        let at = format!("{}/timeout", fields.at);
+        let message = "a decision is made at once; `timeout` goes with `wait: completion`";
+        out.say(&at, "workflow.conflict", message);
+    }
+    Some(StepKind::Route(Route {
+        work,
+        recipient_pool,
+        strategy,
+        wait,
+        timeout,
     }))
 }
 

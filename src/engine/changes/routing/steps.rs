@@ -1,0 +1,186 @@
+//! Steps of runs that route: one decision for each attempt, whatever dies meanwhile, and a fact for the run when its work is
+//! over. Who waits stands in a row from the decision on, so that no end is missed.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::route::{self, Judged, No, Routed, Wish};
+use super::shelf::Shelf;
+use super::world::Tenancy;
+use super::write::Written;
+use crate::domain::routing::assignment::{Assignment, EndKind};
+use crate::domain::workflow::graph::tick::StepError;
+use crate::store::decisions::{self, Filter};
+use crate::store::graph_rows::StoredFact;
+use crate::store::keys::DigestKey;
+use crate::store::live_rows::{DecisionRow, WorkWaiter};
+use crate::store::routing_live::{self, Lookup};
+use crate::store::tables::{DECISION_INDEX, WORK_WAITERS};
+use crate::store::{Abort, Rows, StoreError, Tx, graphs, runs};
+use crate::words::ids::{DecisionId, TenantId, WorkId};
+use crate::words::payload::JsonText;
+
+/// Decisions over the same work that are looked through for who has done it.
+const DECISIONS_LOOKED_AT: usize = 256;
+
+/// What became of the work of a step.
+#[derive(Debug, Clone)]
+pub enum Done {
+    /// It is decided: the text of the decision, and whether somebody has the work, or may get it yet.
+    Decided {
+        /// The decision.
+        text: JsonText,
+        /// The work is not over.
+        is_open: bool,
+        /// The decision, if it was made now.
+        written: Option<Box<Written>>,
+    },
+    /// It is not.
+    Not(No),
+}
+
+/// Decides, unless this attempt has a decision; with a waiter its step hears when the work is over.
+pub fn decide(
+    tx: &mut Tx<'_>,
+    (shelf, tenancy): (&Shelf, &Tenancy),
+    wish: &Wish,
+    judged: &Judged,
+    waiter: Option<&WorkWaiter>,
+) -> Result<Done, Abort> {
+    let (tenant, work) = (tenancy.tenant, wish.request.work.id);
+    if let Some((_, first)) = of_work(tx, tenant, work, true, 1)?.into_iter().next() {
+        return Ok(Done::Decided {
+            text: first.text,
+            is_open: tx.has(&WORK_WAITERS, &(tenant, work))?,
+            written: None,
+        });
+    }
+    let written = match route::commit(tx, shelf, tenancy, wish, judged)? {
+        Routed::Decided(written) => written,
+        Routed::Existing(text) => {
+            return Ok(Done::Decided {
+                text,
+                is_open: false,
+                written: None,
+            });
+        }
+        Routed::Not(no) => return Ok(Done::Not(no)),
+    };
+    // What nobody has and nobody may get is over already.
+    let is_open = written.item.is_some() || !written.decision.winners.is_empty();
+    if let Some(waiter) = waiter.filter(|_| is_open) {
+        tx.put(&WORK_WAITERS, &(tenant, work), waiter)?;
+    }
+    let kept = decisions::decision(tx, tenant, written.decision.id)?;
+    let text = kept.expect("it was kept just now").text;
+    Ok(Done::Decided {
+        text,
+        is_open,
+        written: Some(written),
+    })
+}
+
+/// Decisions over work, the oldest or the newest first.
+fn of_work(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    work: WorkId,
+    oldest_first: bool,
+    limit: usize,
+) -> Result<Vec<(DecisionId, DecisionRow)>, StoreError> {
+    let prefix = (tenant, Filter::Work as u8, DigestKey(work.0));
+    let found = if oldest_first {
+        rows.scan(&DECISION_INDEX, &prefix, None, limit)?
+    } else {
+        rows.scan_back(&DECISION_INDEX, &prefix, None, limit)?
+    };
+    let mut decided = Vec::with_capacity(found.len());
+    for ((_, _, _, id), _) in found {
+        decided.extend(decisions::decision(rows, tenant, id)?.map(|row| (id, row)));
+    }
+    Ok(decided)
+}
+
+/// Work is over: whoever waits for it hears so.
+pub(super) fn over(tx: &mut Tx<'_>, tenant: TenantId, work: WorkId) -> Result<(), StoreError> {
+    let Some(waiter) = tx.get(&WORK_WAITERS, &(tenant, work))? else {
+        return Ok(());
+    };
+    tx.remove(&WORK_WAITERS, &(tenant, work))?;
+    let Some(run) = runs::by_id(tx, waiter.run)?.filter(|run| !run.state.is_terminal()) else {
+        return Ok(());
+    };
+    let fact = StoredFact::WorkOver {
+        step: waiter.step,
+        attempt: waiter.attempt,
+        work,
+    };
+    graphs::append_fact(tx, &run, &fact)
+}
+
+/// What was made of work that is over, or why nothing was.
+pub fn end_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    work: WorkId,
+) -> Result<Result<Arc<Value>, StepError>, StoreError> {
+    let decided = of_work(rows, tenant, work, false, DECISIONS_LOOKED_AT)?;
+    let mut last = None;
+    for (id, row) in &decided {
+        for assignment in routing_live::by(rows, tenant, (Lookup::Decision, id.0), usize::MAX)? {
+            let Some(assignment) = routing_live::assignment(rows, tenant, assignment)? else {
+                continue;
+            };
+            let is_done = assignment
+                .end
+                .as_ref()
+                .is_some_and(|end| end.kind == EndKind::Completed);
+            if is_done {
+                return Ok(Ok(Arc::new(output(&row.text, &assignment))));
+            }
+            last.get_or_insert(assignment);
+        }
+    }
+    Ok(Err(why(decided.first().map(|(_, row)| row), last.as_ref())))
+}
+
+/// The decision, and what the one who has done the work has made of it.
+fn output(decision: &JsonText, assignment: &Assignment) -> Value {
+    let mut output: Value = decision.read().unwrap_or_default();
+    let result = assignment
+        .result
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let made = json!({
+        "assignment_id": assignment.id, "recipient_id": assignment.recipient,
+        "value": assignment.value_micro.map(|micro| f64::from(micro) / 1_000_000.0),
+        "result": result.unwrap_or(Value::Null),
+    });
+    if let (Value::Object(fields), Value::Object(made)) = (&mut output, made) {
+        fields.extend(made);
+    }
+    output
+}
+
+/// The failure of a step whose work nobody has done.
+fn why(newest: Option<&DecisionRow>, last: Option<&Assignment>) -> StepError {
+    let outcome = newest.map_or("gone", |row| row.outcome.as_str());
+    let has_ended = last.and_then(|assignment| assignment.end.as_ref().map(|end| (assignment, end)));
+    match has_ended {
+        Some((assignment, end)) if outcome == "assigned" => {
+            let word = assignment.state.word();
+            StepError::new(
+                format!("route.{word}"),
+                format!("the work was {word}: {}", end.reason),
+            )
+        }
+        _ if outcome == "queued" || outcome == "offered" => {
+            StepError::new("route.cancelled", "the work was taken out of its queue")
+        }
+        _ => StepError::new(
+            format!("route.{outcome}"),
+            format!("the work went to nobody: {outcome}"),
+        ),
+    }
+}

@@ -1,0 +1,121 @@
+//! Steps of runs that route: a decision for each attempt, made like every other one and written once.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::changes::routing::route::{No, Wish};
+use super::changes::routing::steps::{self, Done};
+use super::changes::tasks::ClaimedTask;
+use super::core::Engine;
+use super::router::{self, RouterError};
+use crate::domain::routing::ask;
+use crate::domain::routing::fault::Fault;
+use crate::domain::routing::pass::Request;
+use crate::domain::workflow::graph::routed::{Wanted, work_id};
+use crate::domain::workflow::graph::tick::{AttemptEnd, StepError};
+use crate::store::live_rows::WorkWaiter;
+use crate::store::routing_objects;
+use crate::words::ids::{DecisionId, RecipientPoolId, TenantId, WorkId};
+use crate::words::time::Micros;
+
+/// Workflows are those of the first tenant.
+const TENANT: TenantId = TenantId::DEFAULT;
+
+/// Decides for one claimed step.
+pub(super) async fn execute(
+    engine: &Engine,
+    task: &ClaimedTask,
+    wanted: Wanted,
+) -> Result<AttemptEnd, RouterError> {
+    let work = work_id(task.run.id, &task.step.step, task.step.attempt);
+    let waits = wanted.waits;
+    let request = match request_of(engine, wanted, work).await? {
+        Ok(request) => request,
+        Err(error) => return Ok(AttemptEnd::Failed(error)),
+    };
+    let tenancy = Arc::new(engine.tenancy(TENANT).await?);
+    let wish = Wish::fresh(request, DecisionId::fresh());
+    let judged = router::judge(engine, Arc::clone(&tenancy), wish.clone()).await?;
+    let waiter = waits.then(|| WorkWaiter {
+        run: task.run.id,
+        step: task.step.step.clone(),
+        attempt: task.step.attempt,
+    });
+    let shelf = engine.routing.clone();
+    let change = engine.store.change("route step", move |tx| {
+        steps::decide(tx, (&shelf, &*tenancy), &wish, &judged, waiter.as_ref())
+    });
+    let (text, is_open) = match change.await? {
+        Done::Decided {
+            text,
+            is_open,
+            written,
+        } => {
+            if let Some(written) = written {
+                router::note(engine, &written);
+            }
+            (text, is_open)
+        }
+        Done::Not(no) => return Ok(AttemptEnd::Failed(refused(&no))),
+    };
+    if waits && is_open {
+        return Ok(AttemptEnd::Routed(work));
+    }
+    if waits {
+        let end = engine.read(move |tx| steps::end_of(tx, TENANT, work)).await?;
+        return Ok(match end {
+            Ok(output) => AttemptEnd::Succeeded(Some(output)),
+            Err(error) => AttemptEnd::Failed(error),
+        });
+    }
+    Ok(match text.read::<Value>() {
+        Ok(output) => AttemptEnd::Succeeded(Some(Arc::new(output))),
+        Err(error) => AttemptEnd::Failed(StepError::new("route.broken", error.to_string())),
+    })
+}
+
+/// What the step asks, read as the body of `POST /api/route` is.
+async fn request_of(
+    engine: &Engine,
+    wanted: Wanted,
+    work: WorkId,
+) -> Result<Result<Request, StepError>, RouterError> {
+    let mut body = Map::from_iter([("work".to_owned(), Value::Object(wanted.work))]);
+    if let Some(strategy) = wanted.strategy {
+        body.insert("strategy".to_owned(), Value::from(strategy));
+    }
+    if let Some(name) = wanted.recipient_pool {
+        let found = match name.parse::<RecipientPoolId>() {
+            Ok(id) => Some(id),
+            Err(_) => {
+                let named = name.clone();
+                engine
+                    .read(move |tx| routing_objects::recipient_pool_named(tx, TENANT, &named))
+                    .await?
+            }
+        };
+        let Some(id) = found else {
+            let message = format!("there is no pool `{name}`");
+            return Ok(Err(StepError::new("pool.not_found", message)));
+        };
+        body.insert("pool_id".to_owned(), Value::from(id.to_string()));
+    }
+    let now = Micros::from(engine.now().wall);
+    Ok(ask::read(&body, now, work).map_err(|faults| invalid(&faults)))
+}
+
+fn invalid(faults: &[Fault]) -> StepError {
+    let said = faults
+        .iter()
+        .map(|fault| format!("{}: {}", fault.pointer, fault.detail));
+    StepError::new("route.invalid", said.collect::<Vec<_>>().join("; ")).for_good()
+}
+
+fn refused(no: &No) -> StepError {
+    match no {
+        No::Invalid(faults) => invalid(faults),
+        // Only requests that name a recipient are refused, and steps name none.
+        No::Refused(refusal) => StepError::new("route.refused", format!("{refusal:?}")).for_good(),
+    }
+}
