@@ -62,7 +62,7 @@ pub(super) const DOCUMENT: &[Key] = &[
     map("logging", Section::Logging, "The daemon's own log"),
     key(
         "crontabs",
-        Shape::Crontabs,
+        Shape::FilesOr(Section::Crontab),
         Nothing,
         "Tables of cron that are read as they are",
     ),
@@ -83,6 +83,11 @@ pub(super) const DOCUMENT: &[Key] = &[
         "What the HTTP steps of workflows may reach",
     ),
     map("auth", Section::Auth, "Keys and sessions: who may call"),
+    map(
+        "routing",
+        Section::Routing,
+        "Routing that is declared in files",
+    ),
 ];
 
 pub(super) const EGRESS: &[Key] = &[key(

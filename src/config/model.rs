@@ -10,6 +10,7 @@ use super::access::{AuthConfig, RateLimitConfig};
 use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
+use super::routing::RoutingConfig;
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
@@ -38,6 +39,7 @@ pub struct Config {
     pub notify: NotifyConfig,
     pub egress: EgressConfig,
     pub auth: AuthConfig,
+    pub routing: RoutingConfig,
 }
 
 /// What the steps of workflows may reach besides public addresses.

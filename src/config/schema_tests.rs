@@ -37,6 +37,7 @@ fn companions(section: Section, word: &str, value: &str) -> &'static [(&'static 
         (Section::Secret, "name") | (Section::HiddenText | Section::HiddenSecret, "nonsense") => {
             &[("fromEnvVar", "X")]
         }
+        (Section::RoutingBundle, "drainTo") => &[("prune", "true")],
         (Section::Verify, "timeout") => &[("command", "'true'")],
         _ => &[],
     }
@@ -83,7 +84,7 @@ fn homes() -> Vec<Home> {
                 format!("{{warehouse: {{{HOLE}}}}}")
             } else if key.shape == Shape::ListOf(Section::Task) {
                 format!("[{{id: first, command: 'true'}}, {{{HOLE}}}]")
-            } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment | Shape::Crontabs) {
+            } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment | Shape::FilesOr(_)) {
                 format!("[{{{HOLE}}}]")
             } else if key.shape == Shape::HiddenMap {
                 format!("{{X-Key: {{{HOLE}}}}}")

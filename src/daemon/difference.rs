@@ -24,7 +24,7 @@ pub(super) const RESTART: [&str; 9] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 21] = [
+pub(super) const LIVE: [&str; 23] = [
     "auth.sessionTtl",
     "crontabs",
     "egress.allow",
@@ -36,6 +36,8 @@ pub(super) const LIVE: [&str; 21] = [
     "retention.logs.age",
     "retention.logs.bytes",
     "retention.runs",
+    "routing.bundles",
+    "routing.enforce",
     "server.allowedHosts",
     "server.allowedOrigins",
     "server.maxBodyBytes",

@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, watch};
 use super::book;
 use super::difference::{Difference, SettingChange, keep_running};
 use super::loader::{Loaded, Unusable};
+use super::reconciler::Bundles;
 use crate::config::{self, Config, Fault, Paint, Place, Sources};
 use crate::domain::workflow::definition::Definition;
 use crate::engine::changes::retire::{Keep, KeepAudit, KeepLogs};
@@ -41,6 +42,7 @@ struct Inner {
     standing: RwLock<Standing>,
     in_force: watch::Sender<Arc<Config>>,
     keep: watch::Sender<Keep>,
+    bundles: Bundles,
 }
 
 /// What is known about the configuration in force.
@@ -125,6 +127,7 @@ impl Reloader {
                 standing: RwLock::new(standing),
                 in_force: watch::Sender::new(Arc::new(loaded.config)),
                 keep: watch::Sender::new(keep),
+                bundles: Bundles::default(),
             }),
         }
     }
@@ -142,6 +145,16 @@ impl Reloader {
     /// What retention keeps, now and after each reload.
     pub(super) fn follow_keep(&self) -> watch::Receiver<Keep> {
         self.inner.keep.subscribe()
+    }
+
+    /// What is known about the bundles that it names.
+    pub fn bundles(&self) -> Bundles {
+        self.inner.bundles.clone()
+    }
+
+    /// Where files are named from in answers.
+    pub(super) fn folder(&self) -> &Path {
+        &self.inner.folder
     }
 
     /// What is known about it.
@@ -350,7 +363,7 @@ pub(super) async fn withdraw_outdated(engine: &Engine) -> Result<usize, ChangeEr
 }
 
 /// A file as answers name it: from the configuration's folder, never by its place on the machine.
-fn relative(folder: &Path, name: &str) -> String {
+pub(super) fn relative(folder: &Path, name: &str) -> String {
     let path = Path::new(name);
     let short = path
         .strip_prefix(folder)

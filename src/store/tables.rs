@@ -10,7 +10,7 @@ use super::live_rows::{
     AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
     SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
-use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
+use super::routing_rows::{BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -271,13 +271,15 @@ tables! {
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
     /// Steps that wait until work is done.
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
+    /// Bundles that daemons keep in force, by name.
+    110 BUNDLE_LOADS "bundle_loads" (TenantId, String) => BundleLoad;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::WORK_WAITERS.index, super::NAMES.len() - 1);
+        assert_eq!(super::BUNDLE_LOADS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
