@@ -176,18 +176,7 @@ fn planned(file: &BundleFile, topology: &mut Topology, tenant: &str) -> Vec<Faul
 fn tested(file: &BundleFile, after: &Topology, tenant: &str) -> Vec<Fault> {
     let now = Micros::from(SystemClock.now().wall);
     match bundle::run(after, &file.document.tests, tenant, now) {
-        Ok(tested) => failing(&tested).iter().map(|wrong| file.placed(wrong)).collect(),
+        Ok(tested) => bundle::failing(&tested).iter().map(|wrong| file.placed(wrong)).collect(),
         Err(wrong) => wrong.iter().map(|wrong| file.placed(wrong)).collect(),
     }
-}
-
-/// The tests that fail, as faults of the document.
-pub(super) fn failing(tested: &[bundle::Tested]) -> Vec<fault::Fault> {
-    let all = tested.iter().enumerate();
-    all.filter(|(_, test)| !test.ok)
-        .map(|(index, test)| {
-            let detail = format!("{}: {}", test.name, test.detail);
-            fault::Fault::new(format!("/tests/{index}"), "bundle.test_failed", detail)
-        })
-        .collect()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::bundle_files::{self, BundleFile, Stamp};
 use super::reload::{Reloader, relative};
 use crate::config::{BundleConfig, Fault, RoutingConfig};
-use crate::domain::routing::bundle::{Action, Change, Facts, Step, step};
+use crate::domain::routing::bundle::{Action, Change, Facts, Step, failing, step};
 use crate::domain::routing::fault;
 use crate::engine::bundles as desk;
 use crate::engine::changes::bundles::{No, Planned, Wish};
@@ -404,7 +404,7 @@ impl Reconciler {
     ) -> Result<Result<(), No>, NotNow> {
         let differing = self.kept[index].standing.differing;
         if differing > 0 {
-            let failing = bundle_files::failing(&planned.tests);
+            let failing = failing(&planned.tests);
             if !failing.is_empty() {
                 return Ok(Err(No::Invalid(failing)));
             }

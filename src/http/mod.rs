@@ -32,6 +32,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod kept_bundles;
 mod keys;
 mod live_routing;
 #[cfg(test)]

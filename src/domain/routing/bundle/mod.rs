@@ -22,5 +22,5 @@ pub use names::names_trait;
 pub use plan::{Action, Change, Plan, Write, plan};
 pub use standing::{Facts, Step, step};
 pub use topology::{Declared, Topology};
-pub use trials::{Tested, run};
+pub use trials::{Tested, failing, run};
 pub use yaml::text as yaml;

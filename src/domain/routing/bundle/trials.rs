@@ -56,6 +56,17 @@ pub fn run(after: &Topology, tests: &[Test], tenant: &str, now: Micros) -> Resul
     }
 }
 
+/// The tests that fail, as faults of the document.
+pub fn failing(tested: &[Tested]) -> Vec<Fault> {
+    let all = tested.iter().enumerate();
+    all.filter(|(_, test)| !test.ok)
+        .map(|(index, test)| {
+            let detail = format!("{}: {}", test.name, test.detail);
+            Fault::new(format!("/tests/{index}"), "bundle.test_failed", detail)
+        })
+        .collect()
+}
+
 fn one(world: &Known, test: &Test, now: Micros) -> Result<Decision, Vec<Fault>> {
     // The same test draws the same.
     let id = digest_of_parts(&["test of a bundle", &test.name]);
