@@ -18,10 +18,7 @@ The configuration names no bundles for this tenant. To keep a file in force:
 
 /// Shows all; 1 when one is not as it should be.
 pub(super) async fn status(session: &Session) -> Result<Exit, Failure> {
-    let body = session
-        .client
-        .get(&["api", "routing", "bundles"], &[])
-        .await?;
+    let body = session.client.get(&["api", "routing", "bundles"], &[]).await?;
     let show = &session.show;
     let rows = fields::items(&body.value);
     let is_good = |row: &Value| matches!(word(row).as_str(), "synced" | "pending");
@@ -110,7 +107,10 @@ fn sentence(row: &Value) -> String {
 
 fn error_line(error: &Value) -> String {
     let text = |name: &str| fields::text(error, &[name]).unwrap_or_default();
-    let place = match (fields::number(error, &["line"]), fields::number(error, &["column"])) {
+    let place = match (
+        fields::number(error, &["line"]),
+        fields::number(error, &["column"]),
+    ) {
         (Some(line), Some(column)) => format!("{}:{line}:{column}", text("file")),
         _ => text("file"),
     };
@@ -135,8 +135,12 @@ mod tests {
     fn what_failed_has_a_place_and_what_is_older_says_whose() {
         let error = json!({"code": "field.unknown", "detail": "unknown field", "file": "desk.yaml", "line": 3, "column": 5});
         assert_eq!(error_line(&error), "desk.yaml:3:5: field.unknown: unknown field");
-        let error = json!({"code": "bundle.unreadable", "detail": "the file does not exist", "file": "desk.yaml"});
-        assert_eq!(error_line(&error), "desk.yaml: bundle.unreadable: the file does not exist");
+        let error =
+            json!({"code": "bundle.unreadable", "detail": "the file does not exist", "file": "desk.yaml"});
+        assert_eq!(
+            error_line(&error),
+            "desk.yaml: bundle.unreadable: the file does not exist"
+        );
         let row = json!({"path": "desk.yaml", "status": "drifted", "newer": {"node": "b"}});
         assert!(sentence(&row).contains("older than what the daemon b has applied"));
     }

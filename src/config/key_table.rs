@@ -83,11 +83,7 @@ pub(super) const DOCUMENT: &[Key] = &[
         "What the HTTP steps of workflows may reach",
     ),
     map("auth", Section::Auth, "Keys and sessions: who may call"),
-    map(
-        "routing",
-        Section::Routing,
-        "Routing that is declared in files",
-    ),
+    map("routing", Section::Routing, "Routing that is declared in files"),
 ];
 
 pub(super) const EGRESS: &[Key] = &[key(

@@ -50,7 +50,9 @@ pub(super) fn routing(reading: &mut Reading<'_>, field: &Field, routing: &mut Ro
     if let Some(field) = fields.get("enforce") {
         set(&mut routing.enforce, reading.boolean(&field));
     }
-    let Some(field) = fields.get("bundles") else { return };
+    let Some(field) = fields.get("bundles") else {
+        return;
+    };
     let items = match &field.node.value {
         Value::Scalar { .. } if !field.node.is_null() => vec![Rc::clone(&field.node)],
         Value::Scalar { .. } | Value::Sequence(_) | Value::Mapping(_) => {
@@ -90,7 +92,11 @@ fn bundle(reading: &mut Reading<'_>, item: &Rc<Node>) -> Option<BundleConfig> {
     if let Value::Scalar { .. } = item.value {
         let text = reading.substituted_of(item, "an item of `routing.bundles`")?;
         if text.trim().is_empty() {
-            reading.error("config/bad-value", &item.at, "the name of a bundle's file is empty");
+            reading.error(
+                "config/bad-value",
+                &item.at,
+                "the name of a bundle's file is empty",
+            );
             return None;
         }
         let file = resolved(&reading.source.directory, &text);
@@ -154,7 +160,10 @@ routing:
         assert_eq!(leads.drain_to.as_deref(), Some("pond"));
         let one = good("routing: {bundles: desk.yaml}\n");
         assert_eq!(one.routing.bundles.len(), 1);
-        assert!(!one.routing.enforce, "what people do stands, unless it is said otherwise");
+        assert!(
+            !one.routing.enforce,
+            "what people do stands, unless it is said otherwise"
+        );
     }
 
     #[test]
@@ -164,14 +173,23 @@ routing:
             ("routing: {bundles: [{tenant: a}]}", "needs a `path`"),
             ("routing: {bundles: [a, ./a]}", "the bundle `./a` is named twice"),
             ("routing: {bundles: [{path: a, tenant: A}]}", TENANT_RULE),
-            ("routing: {bundles: [{path: a, drainTo: p}]}", "`drainTo` needs `prune: true`"),
-            ("routing: {bundles: [{path: a, prun: true}]}", "unknown key `prun`"),
+            (
+                "routing: {bundles: [{path: a, drainTo: p}]}",
+                "`drainTo` needs `prune: true`",
+            ),
+            (
+                "routing: {bundles: [{path: a, prun: true}]}",
+                "unknown key `prun`",
+            ),
             ("routing: {bundles: {a: b}}", "must be a list"),
             ("routing: {enforce: maybe}", "must be true or false"),
             ("routing: {bundle: [a]}", "did you mean `bundles`?"),
         ] {
             let found = faults(text);
-            assert!(found.iter().any(|fault| fault.contains(expected)), "{text}: {found:?}");
+            assert!(
+                found.iter().any(|fault| fault.contains(expected)),
+                "{text}: {found:?}"
+            );
         }
         let many: Vec<String> = (0..=BUNDLES_MAX).map(|n| format!("b{n}.yaml")).collect();
         let found = faults(&format!("routing: {{bundles: [{}]}}", many.join(", ")));

@@ -84,7 +84,10 @@ fn homes() -> Vec<Home> {
                 format!("{{warehouse: {{{HOLE}}}}}")
             } else if key.shape == Shape::ListOf(Section::Task) {
                 format!("[{{id: first, command: 'true'}}, {{{HOLE}}}]")
-            } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment | Shape::FilesOr(_)) {
+            } else if matches!(
+                key.shape,
+                Shape::ListOf(_) | Shape::Environment | Shape::FilesOr(_)
+            ) {
                 format!("[{{{HOLE}}}]")
             } else if key.shape == Shape::HiddenMap {
                 format!("{{X-Key: {{{HOLE}}}}}")

@@ -28,7 +28,9 @@ pub fn strict_json(text: &str) -> Result<Value, NotStrict> {
     let read: Result<Strict, serde_json::Error> = serde_json::from_str(text);
     read.map(|strict| strict.0).map_err(|error| {
         let text = error.to_string();
-        let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
+        let why = text
+            .rsplit_once(" at line ")
+            .map_or(text.as_str(), |(why, _)| why);
         NotStrict {
             is_twice: error.is_data() && why.starts_with(TWICE),
             why: why.to_owned(),
@@ -95,7 +97,10 @@ impl<'de> Visitor<'de> for Reader {
         let mut map = Map::new();
         while let Some(key) = pairs.next_key::<String>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("{TWICE}{}` is given twice", shown(&key))));
+                return Err(A::Error::custom(format!(
+                    "{TWICE}{}` is given twice",
+                    shown(&key)
+                )));
             }
             let Strict(value) = pairs.next_value()?;
             map.insert(key, value);
@@ -119,7 +124,10 @@ mod tests {
     fn a_key_that_stands_twice_has_a_place() {
         let found = strict_json("{\"a\": {\"b\": 1,\n  \"b\": 2}}").unwrap_err();
         assert!(found.is_twice);
-        assert_eq!((found.why.as_str(), found.line, found.column), ("the key `b` is given twice", 2, 5));
+        assert_eq!(
+            (found.why.as_str(), found.line, found.column),
+            ("the key `b` is given twice", 2, 5)
+        );
         let found = strict_json("[1, 2").unwrap_err();
         assert!(!found.is_twice);
         assert_eq!((found.line, found.column), (1, 6));

@@ -13,7 +13,11 @@ use crate::words::limits;
 use crate::words::time::{Clock, Micros, SystemClock};
 
 /// What a plan misses that may have been declared elsewhere.
-const ELSEWHERE: [&str; 3] = ["pool.not_found", "claim_queue.not_found", "pipeline.target_missing"];
+const ELSEWHERE: [&str; 3] = [
+    "pool.not_found",
+    "claim_queue.not_found",
+    "pipeline.target_missing",
+];
 
 /// A file as the file system describes it: another one has another stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +140,10 @@ pub(super) fn check(config: &Config, folder: &Path) -> (Vec<Fault>, Sources) {
 
 /// Two files cannot be one bundle.
 pub(super) fn named_twice(file: &BundleFile, other: &str) -> Fault {
-    let detail = format!("the bundle `{}` is the file `{other}` already", file.document.name);
+    let detail = format!(
+        "the bundle `{}` is the file `{other}` already",
+        file.document.name
+    );
     file.placed(&fault::Fault::new("/metadata/name", "bundle.twice", detail))
 }
 
@@ -176,7 +183,10 @@ fn planned(file: &BundleFile, topology: &mut Topology, tenant: &str) -> Vec<Faul
 fn tested(file: &BundleFile, after: &Topology, tenant: &str) -> Vec<Fault> {
     let now = Micros::from(SystemClock.now().wall);
     match bundle::run(after, &file.document.tests, tenant, now) {
-        Ok(tested) => bundle::failing(&tested).iter().map(|wrong| file.placed(wrong)).collect(),
+        Ok(tested) => bundle::failing(&tested)
+            .iter()
+            .map(|wrong| file.placed(wrong))
+            .collect(),
         Err(wrong) => wrong.iter().map(|wrong| file.placed(wrong)).collect(),
     }
 }

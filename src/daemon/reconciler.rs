@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::bundle_files::{self, BundleFile, Stamp};
 use super::reload::{Reloader, relative};
-use crate::config::{BundleConfig, Fault, RoutingConfig};
+use crate::config::{BundleConfig, Fault, Place, RoutingConfig};
 use crate::domain::routing::bundle::{Action, Change, Facts, Step, failing, step};
 use crate::domain::routing::fault;
 use crate::engine::bundles as desk;
@@ -26,8 +26,8 @@ use crate::words::time::Millis;
 const PERIOD: Duration = Duration::from_millis(limits::BUNDLE_LOOK_MS);
 /// Times that an application is planned anew because something else was declared in between.
 const TRIES: usize = 5;
-/// Looks after which something that could not be applied is tried again, although nothing that it names has moved.
-const LOOKS_BEFORE_RETRY: u32 = 15;
+/// Looks at files alone, after which the store is looked at too.
+const QUIET_LOOKS_MAX: u32 = 4;
 
 /// How it stands with a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,21 +118,21 @@ struct Kept {
     known: Option<Stamp>,
     /// Another one that may still be written.
     settling: Option<Option<Stamp>>,
-    /// The newest good one.
-    file: Option<Arc<BundleFile>>,
-    /// What is wrong with the newest one.
-    unreadable: Vec<Fault>,
-    due: Option<Due>,
+    /// What stands in it, until it is applied.
+    next: Option<Next>,
+    /// What was applied last.
+    good: Option<Arc<BundleFile>>,
+    /// What is wrong with the newest file.
+    wrong: Vec<Fault>,
     /// The number of the newest declaration that was looked at.
     revision: Option<u64>,
-    /// Looks since something failed.
-    waited: u32,
 }
 
-/// It is to be applied.
-#[derive(Debug, Default)]
-struct Due {
-    /// What had been put in force when it became due: whoever comes later, wins.
+/// A file that is to be applied.
+#[derive(Debug)]
+struct Next {
+    file: Arc<BundleFile>,
+    /// What had been put in force when it was read: whoever comes later, wins.
     since: Option<Option<BundleLoad>>,
 }
 
@@ -159,10 +159,16 @@ impl Reconciler {
     /// Works until the daemon stops.
     pub(super) async fn run(mut self, reloader: Reloader) {
         let mut configs = reloader.follow();
+        let mut sequence = self.engine.store.watch_sequence();
         let mut told = true;
+        let mut quiet = 0;
         while !self.engine.is_stopping() {
             let config = told.then(|| configs.borrow_and_update().routing.clone());
-            self.turn(config.as_ref()).await;
+            // Commits of other daemons are not always heard of at once.
+            let has_moved = sequence.has_changed().unwrap_or(true) || quiet >= QUIET_LOOKS_MAX;
+            sequence.mark_unchanged();
+            quiet = if has_moved { 0 } else { quiet + 1 };
+            self.pass(config.as_ref(), has_moved).await;
             let has_some = !self.kept.is_empty();
             tokio::select! {
                 changed = configs.changed() => {
@@ -178,7 +184,13 @@ impl Reconciler {
     }
 
     /// Looks at all of them; at the start and at a reload, `told` is what the configuration says.
+    #[cfg(test)]
     pub async fn turn(&mut self, told: Option<&RoutingConfig>) {
+        self.pass(told, true).await;
+    }
+
+    /// The same; unless something has moved in the store, only files are looked at.
+    async fn pass(&mut self, told: Option<&RoutingConfig>, has_moved: bool) {
         if let Some(routing) = told {
             self.take(routing);
         }
@@ -186,8 +198,9 @@ impl Reconciler {
             if self.engine.is_stopping() {
                 return;
             }
-            if let Err(error) = self.attend(index, told.is_some()).await {
+            if let Err(error) = self.attend(index, told.is_some(), has_moved).await {
                 tracing::debug!(cause = %error, "bundles wait for the store");
+                self.kept[index].revision = None;
             }
         }
         let all = self.kept.iter().map(|kept| kept.standing.clone());
@@ -229,30 +242,31 @@ impl Reconciler {
             wanted: wanted.clone(),
             known: None,
             settling: None,
-            file: None,
-            unreadable: Vec::new(),
-            due: None,
+            next: None,
+            good: None,
+            wrong: Vec::new(),
             revision: None,
-            waited: 0,
         }
     }
 
-    async fn attend(&mut self, index: usize, is_told: bool) -> Result<(), NotNow> {
+    async fn attend(&mut self, index: usize, is_told: bool, has_moved: bool) -> Result<(), NotNow> {
         let is_read = self.look_at_file(index, is_told).await;
-        let kept = &mut self.kept[index];
-        if kept.file.is_none() {
-            let faults = kept.unreadable.clone();
-            self.stand(index, BundleState::Failed, faults);
+        let kept = &self.kept[index];
+        if !is_read && !has_moved && kept.revision.is_some() {
+            return Ok(());
+        }
+        if kept.next.is_none() && kept.good.is_none() {
+            let wrong = kept.wrong.clone();
+            self.stand(index, BundleState::Failed, wrong);
             return Ok(());
         }
         let Some(tenant) = self.tenant_of(index).await? else {
-            let kept = &self.kept[index];
-            let message = format!("there is no tenant `{}`", kept.wanted.tenant);
-            let place = kept.file.as_ref().map(|file| {
-                let wrong = fault::Fault::new("", "tenant.not_found", message);
-                file.placed(&wrong)
-            });
-            self.stand(index, BundleState::Failed, place.into_iter().collect());
+            let message = format!("there is no tenant `{}`", self.kept[index].wanted.tenant);
+            let at = Place::whole(&self.kept[index].standing.path);
+            let wrong = vec![Fault::error("tenant.not_found", &at, message)];
+            self.stand(index, BundleState::Failed, wrong);
+            // Once there is one, it is a tenant without declarations.
+            self.kept[index].revision = None;
             return Ok(());
         };
         let revision = self
@@ -260,11 +274,9 @@ impl Reconciler {
             .read(move |tx| routing_live::revision(tx, tenant))
             .await?;
         let kept = &mut self.kept[index];
-        let is_failed = kept.standing.state == BundleState::Failed && kept.unreadable.is_empty();
-        kept.waited += 1;
-        let is_time = is_failed && kept.waited >= LOOKS_BEFORE_RETRY;
-        if is_read || is_time || kept.revision != Some(revision) {
-            kept.waited = 0;
+        // What it names and is no declared object may be there by now, like a workflow.
+        let is_failed = kept.next.is_some();
+        if is_read || is_failed || kept.revision != Some(revision) {
             kept.revision = Some(revision);
             self.reconcile(index, tenant).await?;
         }
@@ -293,16 +305,19 @@ impl Reconciler {
         kept.settling = None;
         match read {
             Ok(file) => {
-                let is_same = kept.file.as_ref().is_some_and(|known| known.digest == file.digest);
-                if is_told || !is_same || kept.due.is_some() {
-                    kept.due = Some(Due::default());
-                }
-                kept.unreadable = Vec::new();
+                kept.wrong = Vec::new();
                 kept.standing.name = Some(file.document.name.clone());
                 kept.standing.digest = Some(file.digest.clone());
-                kept.file = Some(Arc::new(file));
+                let is_so = kept.good.as_ref().is_some_and(|good| good.digest == file.digest);
+                kept.next = (is_told || !is_so).then(|| Next {
+                    file: Arc::new(file),
+                    since: None,
+                });
             }
-            Err(faults) => kept.unreadable = faults,
+            Err(faults) => {
+                kept.next = None;
+                kept.wrong = faults;
+            }
         }
         true
     }
@@ -310,7 +325,10 @@ impl Reconciler {
     async fn tenant_of(&self, index: usize) -> Result<Option<TenantId>, NotNow> {
         let name = self.kept[index].wanted.tenant.clone();
         let all = self.engine.read(|tx| access::tenants(tx)).await?;
-        Ok(all.into_iter().find(|(_, known)| *known == name).map(|(id, _)| id))
+        Ok(all
+            .into_iter()
+            .find(|(_, known)| *known == name)
+            .map(|(id, _)| id))
     }
 
     /// Another entry before this one is the same bundle.
@@ -323,58 +341,72 @@ impl Reconciler {
         Some(&first.standing.path)
     }
 
+    /// Applies the newest file, or looks whether the one that was applied last still holds.
     async fn reconcile(&mut self, index: usize, tenant: TenantId) -> Result<(), NotNow> {
-        let Some(file) = self.kept[index].file.clone() else {
-            return Ok(());
-        };
-        if let Some(other) = self.namesake(index) {
-            let fault = bundle_files::named_twice(&file, other);
-            self.stand(index, BundleState::Failed, vec![fault]);
-            return Ok(());
-        }
-        for _ in 0..TRIES {
-            let looked = self.look(index, tenant, &file).await?;
-            let planned = match looked {
-                Ok(planned) => planned,
-                Err(faults) => {
-                    self.stand(index, BundleState::Failed, faults);
+        if let Some(next) = &self.kept[index].next {
+            let file = Arc::clone(&next.file);
+            let compared = match self.namesake(index) {
+                Some(other) => Compared::Wrong(vec![bundle_files::named_twice(&file, other)]),
+                None => self.compare(index, tenant, &file).await?,
+            };
+            let kept = &mut self.kept[index];
+            match compared {
+                Compared::Is(state) => {
+                    kept.next = None;
+                    kept.good = Some(file);
+                    kept.wrong = Vec::new();
+                    self.stand(index, state, Vec::new());
                     return Ok(());
                 }
+                Compared::Wrong(faults) => kept.wrong = faults,
+                Compared::Busy => return Ok(()),
+            }
+        }
+        let (state, faults) = match self.kept[index].good.clone() {
+            None => (BundleState::Failed, Vec::new()),
+            Some(good) => match self.compare(index, tenant, &good).await? {
+                Compared::Is(state) => (state, Vec::new()),
+                Compared::Wrong(faults) => (BundleState::Failed, faults),
+                Compared::Busy => return Ok(()),
+            },
+        };
+        // A newest file that is not good is the worse news.
+        let wrong = self.kept[index].wrong.clone();
+        if wrong.is_empty() {
+            self.stand(index, state, faults);
+        } else {
+            self.stand(index, BundleState::Failed, wrong);
+        }
+        Ok(())
+    }
+
+    /// Compares a file with what is declared, and does what follows from that.
+    async fn compare(
+        &mut self,
+        index: usize,
+        tenant: TenantId,
+        file: &Arc<BundleFile>,
+    ) -> Result<Compared, NotNow> {
+        for _ in 0..TRIES {
+            let planned = match self.look(index, tenant, file).await? {
+                Ok(planned) => planned,
+                Err(no) => return Ok(Compared::Wrong(faults_of(file, no))),
             };
             let load = desk::loaded(&self.engine, tenant, file.document.name.clone()).await?;
-            let kept = &mut self.kept[index];
-            if let Some(due) = &mut kept.due {
-                // Somebody else has put a newer file in force while this one could not be.
-                if due.since.get_or_insert_with(|| load.clone()) != &load {
-                    kept.due = None;
-                }
-            }
-            let is_own = load.as_ref().is_some_and(|load| load.digest == file.digest);
-            kept.standing.other = load.filter(|_| !is_own);
-            kept.note(&planned);
-            let facts = Facts {
-                is_due: kept.due.is_some(),
-                differs: kept.standing.differing > 0,
-                is_own,
-                enforce: kept.standing.enforce,
-            };
+            let facts = self.kept[index].note(file, &planned, load);
             match step(facts) {
-                Step::Synced => self.settled(index, BundleState::Synced),
-                Step::Drifted => self.settled(index, BundleState::Drifted),
-                Step::Apply => match self.apply(index, tenant, &file, planned).await? {
-                    Ok(()) => self.settled(index, BundleState::Synced),
-                    Err(No::Stale) => continue,
-                    Err(no) => {
-                        let faults = faults_of(&file, no);
-                        self.stand(index, BundleState::Failed, faults);
-                    }
+                Step::Synced => return Ok(Compared::Is(BundleState::Synced)),
+                Step::Drifted => return Ok(Compared::Is(BundleState::Drifted)),
+                Step::Apply => match self.apply(index, tenant, file, planned).await? {
+                    Ok(()) => return Ok(Compared::Is(BundleState::Synced)),
+                    Err(No::Stale) => {}
+                    Err(no) => return Ok(Compared::Wrong(faults_of(file, no))),
                 },
             }
-            return Ok(());
         }
         // Others declare objects all the time; the next look tries again.
         self.kept[index].revision = None;
-        Ok(())
+        Ok(Compared::Busy)
     }
 
     async fn look(
@@ -382,7 +414,7 @@ impl Reconciler {
         index: usize,
         tenant: TenantId,
         file: &BundleFile,
-    ) -> Result<Result<Planned, Vec<Fault>>, NotNow> {
+    ) -> Result<Result<Planned, No>, NotNow> {
         let wanted = &self.kept[index].wanted;
         let wish = Wish {
             prune: wanted.prune,
@@ -390,8 +422,8 @@ impl Reconciler {
             ..Wish::default()
         };
         let tenancy = self.engine.tenancy(tenant).await?;
-        let looked = desk::look(&self.engine, tenancy, file.document.clone(), wish).await?;
-        Ok(looked.map_err(|no| faults_of(file, no)))
+        let looked = desk::look(&self.engine, tenancy, file.document.clone(), wish);
+        Ok(looked.await?)
     }
 
     /// Puts the file in force; one that is so already is only noted.
@@ -418,30 +450,19 @@ impl Reconciler {
             let kept = &mut self.kept[index];
             if differing > 0 {
                 let (path, bundle) = (&kept.standing.path, &file.document.name);
-                let why = if kept.due.is_some() {
+                let why = if kept.next.is_some() {
                     "applied"
                 } else {
                     "put back what was changed by hand"
                 };
                 tracing::info!(%path, %bundle, "bundle: {why}, {differing} objects");
             }
-            kept.due = None;
             kept.standing.applied_at = Some(self.engine.now().wall);
             kept.standing.other = None;
             kept.standing.changes.clear();
             kept.standing.differing = 0;
         }
         Ok(kept)
-    }
-
-    /// What there is was compared; a newest file that is not good is the worse news.
-    fn settled(&mut self, index: usize, state: BundleState) {
-        let unreadable = self.kept[index].unreadable.clone();
-        if unreadable.is_empty() {
-            self.stand(index, state, Vec::new());
-        } else {
-            self.stand(index, BundleState::Failed, unreadable);
-        }
     }
 
     fn stand(&mut self, index: usize, state: BundleState, faults: Vec<Fault>) {
@@ -472,14 +493,35 @@ impl Reconciler {
     }
 }
 
+/// What came of comparing.
+enum Compared {
+    Is(BundleState),
+    Wrong(Vec<Fault>),
+    /// It is to be done again.
+    Busy,
+}
+
 impl Kept {
-    fn note(&mut self, planned: &Planned) {
+    /// Notes what an application would change, and says what is known.
+    fn note(&mut self, file: &BundleFile, planned: &Planned, load: Option<BundleLoad>) -> Facts {
         let news = || {
             let all = planned.plan.changes.iter();
             all.filter(|one| one.action != Action::Noop)
         };
         self.standing.differing = news().count();
         self.standing.changes = news().take(limits::BUNDLE_CHANGES_SHOWN_MAX).cloned().collect();
+        // Somebody else may have put a newer file in force while this one could not be.
+        let is_due = self.next.as_mut().is_some_and(|next| {
+            next.file.digest == file.digest && *next.since.get_or_insert_with(|| load.clone()) == load
+        });
+        let is_own = load.as_ref().is_some_and(|load| load.digest == file.digest);
+        self.standing.other = load.filter(|_| !is_own);
+        Facts {
+            is_due,
+            differs: self.standing.differing > 0,
+            is_own,
+            enforce: self.standing.enforce,
+        }
     }
 }
 

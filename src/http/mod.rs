@@ -120,6 +120,8 @@ mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
+mod kept_bundle_tests;
+#[cfg(test)]
 mod key_tests;
 #[cfg(test)]
 mod log_tests;

@@ -17,12 +17,12 @@ use super::operation::{
 use super::paging::PARAMS;
 use super::{
     assignments, audit, backups, bridge, bundles, claims, config, dead_letters, decisions, dry_runs, fires,
-    front, graph, health, job_detail, job_list, jobs, kept_bundles, keys, log_search, logs, metrics, nodes, once, openapi,
-    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues,
-    rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps,
-    run_values, run_waiting, runs, schedules, sessions, shadow_campaigns, slots, start, status, store_check,
-    strategies, stream, tail, tenants, timeline, traits, week, why, workflow_list, workflow_versions,
-    workflows,
+    front, graph, health, job_detail, job_list, jobs, kept_bundles, keys, log_search, logs, metrics, nodes,
+    once, openapi, overview, pages, pauses, recipient_pools, recipients, replay, retries, route,
+    routing_queues, rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start,
+    run_steps, run_values, run_waiting, runs, schedules, sessions, shadow_campaigns, slots, start, status,
+    store_check, strategies, stream, tail, tenants, timeline, traits, week, why, workflow_list,
+    workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`

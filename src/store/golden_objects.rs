@@ -2,13 +2,15 @@
 
 use super::codec;
 use super::golden::{Sample, sample, why};
-use super::routing_rows::{BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
+use super::routing_rows::{
+    BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
+};
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::print::Switched;
 use crate::words::ids::RecipientPoolId;
-use crate::words::payload::JsonText;
 use crate::words::names::NodeName;
+use crate::words::payload::JsonText;
 use crate::words::time::{Micros, Millis};
 
 /// Record, what of it, version, bytes.

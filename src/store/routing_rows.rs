@@ -7,8 +7,8 @@ use super::codec::Record;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::print::Switched;
 use crate::words::ids::RecipientPoolId;
-use crate::words::payload::JsonText;
 use crate::words::names::NodeName;
+use crate::words::payload::JsonText;
 use crate::words::time::{Micros, Millis};
 
 macro_rules! record {
