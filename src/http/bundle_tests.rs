@@ -335,7 +335,7 @@ async fn a_refusal_of_a_text_has_line_and_column() {
     }
     let twice = r#"{"bundle": {"apiVersion": "ductor.io/v1",
         "kind": "RoutingBundle", "kind": "RoutingBundle", "metadata": {"name": "desk"}}}"#;
-    let refused = face.post_text(APPLY, twice).await;
+    let refused = face.post_json(APPLY, twice).await;
     let error = refused.json()["errors"][0].clone();
     assert_eq!(
         (&error["code"], &error["line"]),

@@ -79,7 +79,7 @@ pub(super) async fn diff(State(app): State<App>, caller: Caller, body: Bytes) ->
     let tenancy = app.engine.tenancy(caller.tenant).await?;
     let looked = desk::look(&app.engine, tenancy, asking.document.clone(), asking.wish.clone());
     let planned = looked.await?.map_err(|no| asking.refuse(no))?;
-    Ok(harmless(shown(&planned)))
+    Ok(harmless(&shown(&planned)))
 }
 
 /// Applies a document: all of it, or nothing.
@@ -103,7 +103,7 @@ pub(super) async fn apply(
             return Err(refuse(No::Conflict(first.clone())));
         }
         if wish.dry_run {
-            return Ok(harmless(applied(&planned)));
+            return Ok(harmless(&applied(&planned)));
         }
         let asked = once.clone().ask(reply);
         let (by, name) = (routing::wisher(&caller), document.name.clone());
@@ -119,12 +119,13 @@ pub(super) async fn apply(
     Err(refuse(No::Stale))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every reply")]
 fn reply(_: &mut Tx<'_>, done: &Applied) -> Result<Option<Answer>, StoreError> {
     let planned = done.as_ref().ok();
     Ok(planned.map(|planned| once::ok(&json!({"data": applied(planned)}))))
 }
 
-fn harmless(data: Value) -> Response {
+fn harmless(data: &Value) -> Response {
     let mut response = Json(json!({"data": data})).into_response();
     response.extensions_mut().insert(Harmless);
     response
