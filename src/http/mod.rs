@@ -19,6 +19,7 @@ mod credentials;
 mod dags;
 mod dead_letters;
 mod decisions;
+mod declared;
 mod dry_runs;
 mod endings;
 mod error;
