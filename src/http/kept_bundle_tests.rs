@@ -310,3 +310,28 @@ async fn what_a_file_no_longer_has_goes_with_prune_only() {
     assert_eq!(data(&face, &path).await, json!([]));
     assert_eq!(standing(&face).await[0]["status"], "synced");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_verdict_names_a_bundle_that_cannot_be_applied() {
+    let face = Face::new().await;
+    let mut daemon = Daemon::new(&face, "{bundles: [desk.yaml, gone.yaml]}", &[("desk.yaml", DESK)]);
+    daemon.reload().await;
+    let status = data(&face, "/api/status").await;
+    assert_eq!(
+        status["verdict"],
+        "The bundle gone.yaml cannot be applied; `ductor bundle status` says why."
+    );
+    daemon.write(
+        "gone.yaml",
+        &DESK
+            .replace("name: desk", "name: other")
+            .replace("front", "back")
+            .replace("external_id: k", "external_id: l"),
+    );
+    daemon.reload().await;
+    let status = data(&face, "/api/status").await;
+    assert!(
+        !status["verdict"].as_str().unwrap().contains("bundle"),
+        "{status}"
+    );
+}

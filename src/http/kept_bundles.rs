@@ -9,7 +9,7 @@ use super::bundles::change_view;
 use super::caller::Caller;
 use super::runs::Data;
 use crate::config::Fault;
-use crate::daemon::BundleStanding;
+use crate::daemon::{BundleStanding, BundleState};
 
 fn fault_view(fault: &Fault) -> Value {
     let mut view = json!({"code": fault.code, "detail": fault.message, "file": &*fault.at.file});
@@ -39,6 +39,23 @@ fn view_of(standing: &BundleStanding, node: &str) -> Value {
         "newer": other,
         "node": node,
     })
+}
+
+/// What whoever looks after the daemon should know of them.
+pub(super) fn complaint(app: &App) -> Option<String> {
+    let all = app.reloader.bundles().standing();
+    let mut failed = all.iter().filter(|one| one.state == BundleState::Failed);
+    let first = failed.next()?;
+    let count = failed.count();
+    let others = if count == 0 {
+        String::new()
+    } else {
+        format!(" and {count} others")
+    };
+    let path = &first.path;
+    Some(format!(
+        "The bundle {path}{others} cannot be applied; `ductor bundle status` says why."
+    ))
 }
 
 /// Those of the caller's tenant, in the order of the configuration, as the daemon that answers sees them.
