@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::fields;
 use super::session::Session;
 use super::show::Show;
+use super::workflow_dry::unreadable;
 use crate::config::{self, PlainDocument};
 use crate::words::limits;
 
@@ -119,7 +120,7 @@ impl File {
         } else {
             std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
         };
-        read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", error.kind())))?;
+        read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", unreadable(&error))))?;
         let document = config::read_bundle(&name, &text)
             .map_err(|fault| Failure::Usage(format!("{}: {}", fault.at, fault.message)))?;
         Ok(File { name, document })
@@ -138,7 +139,12 @@ impl File {
             let inside = pointer.strip_prefix("/bundle").unwrap_or(pointer);
             let place = self.document.place(inside);
             let place = place.map_or_else(|| self.name.clone(), ToString::to_string);
-            format!("\n  {place}: {code}: {detail} ({inside})")
+            let inside = if inside.is_empty() {
+                String::new()
+            } else {
+                format!(" ({inside})")
+            };
+            format!("\n  {place}: {code}: {detail}{inside}")
         });
         let count = match faults.len() {
             1 => "one thing is wrong".to_owned(),

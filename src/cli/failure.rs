@@ -155,10 +155,12 @@ impl Problem {
         }
         text.push('\n');
         // One bad field often stands in the sentence already.
-        let fields = self
-            .fields
-            .iter()
-            .filter(|line| !self.sentence.contains(line.as_str()));
+        let fields = self.fields.iter().filter(|line| {
+            let detail = line.split_once(": ").map_or(line.as_str(), |(_, detail)| detail);
+            // Of a conflict the sentence is the whole fault.
+            let is_said = self.status == 409 && self.sentence == detail;
+            !is_said && !self.sentence.contains(line.as_str())
+        });
         text.extend(fields.map(|line| format!("  {line}\n")));
         text
     }

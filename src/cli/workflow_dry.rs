@@ -116,7 +116,7 @@ pub(super) fn read_input(path: &Path) -> Result<Value, Failure> {
     let mut text = String::new();
     let most = config::FILE_BYTES_MAX as u64 + 1;
     let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", error.kind())))?;
+    read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", unreadable(&error))))?;
     let document = config::read_plain(&name, &text);
     let document = document.map_err(|fault| Failure::Usage(format!("{}: {}", fault.at, fault.message)))?;
     Ok(document.value)

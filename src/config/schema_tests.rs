@@ -357,8 +357,12 @@ fn shipped_files_fit_the_schema() {
             } else if path.extension().is_some_and(|extension| extension == "yaml")
                 && Form::of(&path) == Form::Yaml
             {
-                count += 1;
                 let text = std::fs::read_to_string(&path).unwrap();
+                // A bundle is a document of its own, which the tests of examples check.
+                if text.contains("\nkind: RoutingBundle\n") {
+                    continue;
+                }
+                count += 1;
                 let misfit = misfit(&whole, &whole, &json_of(&text));
                 assert_eq!(misfit, None, "{}", path.display());
                 let line = text.lines().next().unwrap_or_default();

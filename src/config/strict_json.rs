@@ -130,7 +130,7 @@ mod tests {
         );
         let found = strict_json("[1, 2").unwrap_err();
         assert!(!found.is_twice);
-        assert_eq!((found.line, found.column), (1, 6));
+        assert_eq!((found.line, found.column), (1, 5));
         assert!(strict_json(&"[".repeat(100_000)).is_err(), "depth is bounded");
     }
 }

@@ -5,7 +5,6 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::reload::relative;
 use crate::config::{self, BundleConfig, Config, Fault, Place, PlainDocument, Sources};
 use crate::domain::routing::bundle::{self, Document, Topology};
 use crate::domain::routing::{canonical, fault};
@@ -103,12 +102,12 @@ pub(super) fn read(path: &Path, name: &str) -> Result<BundleFile, Vec<Fault>> {
 
 /// All that is wrong with the bundles of a configuration, and their texts. What they name and do not have is a warning:
 /// somebody may have declared it by hand. Blocks on the disk.
-pub(super) fn check(config: &Config, folder: &Path) -> (Vec<Fault>, Sources) {
+pub(super) fn check(config: &Config) -> (Vec<Fault>, Sources) {
     let (mut faults, mut texts) = (Vec::new(), Vec::new());
     let mut tenants: BTreeMap<&str, Topology> = BTreeMap::new();
     let mut names: BTreeMap<(&str, String), &BundleConfig> = BTreeMap::new();
     for wanted in &config.routing.bundles {
-        let name = relative(folder, &wanted.file.display().to_string());
+        let name = wanted.path.clone();
         let text = match text_of(&wanted.file, &name) {
             Ok(text) => text,
             Err(fault) => {

@@ -144,7 +144,7 @@ impl Loader {
             Ok((config, mut findings)) => {
                 findings.extend(secret_check::short_secrets(&config));
                 findings.extend(schedule_lints::in_check(&config, SystemClock.now().wall));
-                let (wrong, texts) = bundle_files::check(&config, self.folder());
+                let (wrong, texts) = bundle_files::check(&config);
                 findings.extend(wrong);
                 bundles = texts;
                 (Some(config), findings)

@@ -4,12 +4,11 @@
 //! Several daemons may share one state. Applying is idempotent, so those with the same file do not disturb each other; with
 //! different files the one that was put in force last counts, as with the rest of the configuration.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::bundle_files::{self, BundleFile, Stamp};
-use super::reload::{Reloader, relative};
+use super::reload::Reloader;
 use crate::config::{BundleConfig, Fault, Place, RoutingConfig};
 use crate::domain::routing::bundle::{Action, Change, Facts, Step, failing, step};
 use crate::domain::routing::fault;
@@ -57,7 +56,7 @@ impl BundleState {
 /// What is known about one bundle.
 #[derive(Debug, Clone)]
 pub struct BundleStanding {
-    /// The file, from the folder of the configuration.
+    /// The file, as the configuration names it.
     pub path: String,
     /// Whose objects these are.
     pub tenant: String,
@@ -105,7 +104,6 @@ impl Bundles {
 pub struct Reconciler {
     engine: Engine,
     bundles: Bundles,
-    folder: PathBuf,
     kept: Vec<Kept>,
 }
 
@@ -146,12 +144,11 @@ enum NotNow {
 }
 
 impl Reconciler {
-    /// For the bundles that `bundles` tells of; `folder` is where files are named from.
-    pub fn new(engine: &Engine, bundles: Bundles, folder: &Path) -> Reconciler {
+    /// Tells `bundles` how it stands.
+    pub fn new(engine: &Engine, bundles: Bundles) -> Reconciler {
         Reconciler {
             engine: engine.clone(),
             bundles,
-            folder: folder.to_owned(),
             kept: Vec::new(),
         }
     }
@@ -226,7 +223,7 @@ impl Reconciler {
     fn fresh(&self, wanted: &BundleConfig) -> Kept {
         Kept {
             standing: BundleStanding {
-                path: relative(&self.folder, &wanted.file.display().to_string()),
+                path: wanted.path.clone(),
                 tenant: wanted.tenant.clone(),
                 name: None,
                 digest: None,

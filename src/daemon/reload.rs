@@ -152,11 +152,6 @@ impl Reloader {
         self.inner.bundles.clone()
     }
 
-    /// Where files are named from in answers.
-    pub(super) fn folder(&self) -> &Path {
-        &self.inner.folder
-    }
-
     /// What is known about it.
     pub fn standing(&self) -> Standing {
         let standing = self.inner.standing.read();
@@ -363,7 +358,7 @@ pub(super) async fn withdraw_outdated(engine: &Engine) -> Result<usize, ChangeEr
 }
 
 /// A file as answers name it: from the configuration's folder, never by its place on the machine.
-pub(super) fn relative(folder: &Path, name: &str) -> String {
+fn relative(folder: &Path, name: &str) -> String {
     let path = Path::new(name);
     let short = path
         .strip_prefix(folder)

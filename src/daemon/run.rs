@@ -77,7 +77,7 @@ impl Loops {
         tasks.spawn(Listener::new(engine.clone()).run());
         tasks.spawn(Router::new(engine.clone()).run());
         tasks.spawn(Shadows::new(engine.clone()).run());
-        let reconciler = Reconciler::new(&engine, reloader.bundles(), reloader.folder());
+        let reconciler = Reconciler::new(&engine, reloader.bundles());
         tasks.spawn(reconciler.run(reloader.clone()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
