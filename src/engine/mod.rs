@@ -22,6 +22,7 @@ pub mod bundles;
 pub mod changes;
 pub mod coordinator;
 pub mod core;
+pub mod crew;
 pub mod definitions;
 pub mod desk;
 pub mod disk;
