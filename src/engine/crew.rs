@@ -71,9 +71,13 @@ mod tests {
     #[test]
     fn every_part_is_run_once() {
         let done: Vec<AtomicUsize> = (0..50).map(|_| AtomicUsize::new(0)).collect();
-        let part =
-            |one| Box::new(move || drop(AtomicUsize::fetch_add(one, 1, Ordering::Relaxed))) as Part<'_>;
-        Threads.run(done.iter().map(part).collect());
+        let parts = done.iter().map(|one| {
+            let part = move || {
+                one.fetch_add(1, Ordering::Relaxed);
+            };
+            Box::new(part) as Part<'_>
+        });
+        Threads.run(parts.collect());
         assert!(done.iter().all(|one| one.load(Ordering::Relaxed) == 1));
         Threads.run(Vec::new());
         assert!(Threads.hands() >= 1);
