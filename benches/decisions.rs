@@ -22,7 +22,7 @@ use ductor::domain::routing::ready::Prepared;
 use ductor::domain::routing::snapshot::take;
 use ductor::domain::routing::strategies::CATALOGUE;
 use ductor::domain::routing::work::Work;
-use ductor::engine::crew::Threads;
+use ductor::engine::changes::routing::crew::Threads;
 use ductor::expr::{Profile, Program, Scope, Unguarded};
 use ductor::words::ids::{DecisionId, RecipientId, RecipientPoolId, RuleId, WorkId};
 use ductor::words::time::Micros;

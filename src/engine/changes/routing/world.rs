@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::crew::Threads;
 use super::shelf::{OfTenant, Shelf};
 use crate::domain::routing::candidate::{Candidate, Learned, Members};
 use crate::domain::routing::crew::Crew;
@@ -14,7 +15,6 @@ use crate::domain::routing::pass::{Ends, Flow, Passed, World};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
-use crate::engine::crew::Threads;
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::{LEARNED, STRATEGY_STATES, TENANTS};
 use crate::store::{Rows, StoreError, memory, routing_objects};
