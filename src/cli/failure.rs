@@ -187,6 +187,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_conflict_is_said_once() {
+        let body = r#"{"status":409,"detail":"pool x has the name `a`","errors":[{"pointer":"/name","detail":"pool x has the name `a`"}]}"#;
+        assert_eq!(
+            Problem::read(409, body, None).text(),
+            "error: pool x has the name `a`\n"
+        );
+        let body = r#"{"status":422,"detail":"must be given","errors":[{"pointer":"/name","detail":"must be given"}]}"#;
+        assert_eq!(
+            Problem::read(422, body, None).text(),
+            "error: must be given\n  name: must be given\n"
+        );
+    }
+
+    #[test]
     fn a_refusal_is_one_line_with_its_sentence_and_request() {
         let body = r#"{"type":"urn:ductor:problem:not-found","title":"Not found","status":404,"detail":"d",
             "error":"job 'x' not found","code":"NOT_FOUND","request_id":"01J"}"#;

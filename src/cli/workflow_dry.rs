@@ -111,6 +111,15 @@ fn sentence(data: &Value) -> String {
     }
 }
 
+/// Why a file cannot be read, in words for people.
+pub(super) fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
 pub(super) fn read_input(path: &Path) -> Result<Value, Failure> {
     let name = path.display().to_string();
     let mut text = String::new();
