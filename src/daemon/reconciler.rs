@@ -452,7 +452,7 @@ impl Reconciler {
                 } else {
                     "put back what was changed by hand"
                 };
-                tracing::info!(%path, %bundle, "bundle: {why}, {differing} objects");
+                tracing::info!(%path, %bundle, "bundle: {why}; objects that differed: {differing}");
             }
             kept.standing.applied_at = Some(self.engine.now().wall);
             kept.standing.other = None;

@@ -23,7 +23,7 @@ function Why({ of: bundle }) {
     ? html`The daemon <strong>${bundle.newer.node}</strong> has applied another file of this name since; here stands another one than what is in force.`
     : "Somebody has changed what it declares. Applying it again, a reload, or routing.enforce puts this back:"}</p>
     <ul class="small plain">${bundle.changes.slice(0, SHOWN_MAX).map((change) => html`<li key=${`${change.kind} ${change.name}`}><code>${mark(change)} ${change.kind} ${change.name}</code>
-      ${change.fields.length > 0 && html`<ul class="plain">${change.fields.map((field) => html`<li key=${field.pointer}><code class="breaks">${changeLine(field)}</code></li>`)}</ul>`}</li>`)}</ul>
+      ${change.fields.length > 0 && html`<ul>${change.fields.map((field) => html`<li key=${field.pointer}><code class="breaks">${changeLine(field)}</code></li>`)}</ul>`}</li>`)}</ul>
     ${left > 0 && html`<p class="small quiet">and ${left} more</p>`}`;
 }
 
@@ -37,7 +37,7 @@ export function Bundles() {
   const enforced = all.some((one) => one.enforce);
   return html`<${Card} title="Bundles" more=${html`<span class="small quiet">${plural(all.length, "file")} kept in force by ${all[0].node}${enforced ? ", changes by hand are put back" : ""}</span>`}>
     <div class="stack">${all.map((one) => html`<section key=${one.path} aria-label=${one.path}>
-      <p><${State} of=${one.status} chip /> <strong>${one.name ?? one.path}</strong> <code class="small quiet">${one.path}</code> <span class="small quiet">since <${Time} at=${one.since} form="relative" /></span></p>
+      <p><${State} of=${one.status} word=${one.newer ? "a newer file is in force" : undefined} chip /> <strong>${one.name ?? one.path}</strong> <code class="small quiet">${one.path}</code> <span class="small quiet">since <${Time} at=${one.since} form="relative" /></span></p>
       <${Why} of=${one} /></section>`)}</div>
   <//>`;
 }
