@@ -124,6 +124,8 @@ struct Kept {
     wrong: Vec<Fault>,
     /// The number of the newest declaration that was looked at.
     revision: Option<u64>,
+    /// When that was.
+    compared_at: Millis,
 }
 
 /// A file that is to be applied.
@@ -243,6 +245,7 @@ impl Reconciler {
             good: None,
             wrong: Vec::new(),
             revision: None,
+            compared_at: Millis(0),
         }
     }
 
@@ -270,10 +273,12 @@ impl Reconciler {
             .engine
             .read(move |tx| routing_live::revision(tx, tenant))
             .await?;
+        let now = self.engine.now().wall;
         let kept = &mut self.kept[index];
         // What it names and is no declared object may be there by now, like a workflow.
-        let is_failed = kept.next.is_some();
-        if is_read || is_failed || kept.revision != Some(revision) {
+        let is_time = kept.next.is_some() && now.since(kept.compared_at) >= limits::BUNDLE_RETRY_MS;
+        if is_read || is_time || kept.revision != Some(revision) {
+            kept.compared_at = now;
             kept.revision = Some(revision);
             self.reconcile(index, tenant).await?;
         }

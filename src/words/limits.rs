@@ -460,6 +460,8 @@ pub const MEMBERS_MAX: usize = 100_000;
 pub const RULE_CASES_MAX: usize = 100;
 /// How often a daemon looks at the files of its bundles.
 pub const BUNDLE_LOOK_MS: u64 = 1_000;
+/// How long after a failure a bundle is tried again, although no declared object has changed.
+pub const BUNDLE_RETRY_MS: u64 = 15_000;
 /// Differences of one bundle that are kept to be shown.
 pub const BUNDLE_CHANGES_SHOWN_MAX: usize = 200;
 /// Bytes of the document of a bundle.
