@@ -2,6 +2,7 @@
 //! and only daemons that have this very file put back what somebody changes by hand.
 
 /// What is known of a bundle.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// It is to be applied: the daemon began, read its configuration anew, or has found another file.
