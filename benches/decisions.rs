@@ -241,7 +241,7 @@ fn decide(known: &Known, request: &Request) {
 /// From now on the stages remember what a decision leaves.
 fn go_on(known: &mut Known, request: &Request) {
     for (id, stage, state) in pass(known, request).states {
-        known.states.insert((id, stage), state);
+        known.states.insert((id, stage), Arc::new(state));
     }
 }
 

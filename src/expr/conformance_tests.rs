@@ -26,14 +26,41 @@ use super::{Program, Scope, admit, meter, parse};
 
 const CASES: &str = include_str!("../../tests/fixtures/cel/cases.jsonl");
 
-/// By file: cases that pass and fail, and how many of all of them are not admitted here.
+/// By file: cases that pass and fail by the interpreter with our environment, and how many of all of them are not admitted.
 ///
-/// The specification's own numbers were measured with a later edition of the cases; in the files of which it has as many
-/// they are the same ones.
-/// - bindings_ext, block_ext, macros2: `cel.bind`, `cel.block` and loops over two variables are not offered.
-/// - fields: names in backticks are not offered.
-/// - timestamps: `getMilliseconds` of a duration is not offered by the interpreter.
-const NUMBERS: &[(&str, usize, usize, usize)] = &[];
+/// What fails is not offered: `cel.bind` (`bindings_ext`), `cel.block` (`block_ext`), loops over two variables (`macros2`),
+/// names in backticks (`fields`), milliseconds of a duration (`timestamps`). The specification's numbers are the same in each
+/// file of which it counts as many cases; its edition has more in `bindings_ext` (8), `namespace` (14) and `string_ext` (213).
+/// What is not admitted though it passes: names that are unknown, as variables or as functions, which the guard refuses when a
+/// text is written and the cases expect to fail when it runs; control characters inside of texts; `optional_type` and the
+/// types of protocol buffers as names.
+const NUMBERS: &[(&str, usize, usize, usize)] = &[
+    ("basic", 43, 0, 4),
+    ("bindings_ext", 0, 5, 5),
+    ("block_ext", 0, 25, 25),
+    ("comparisons", 334, 0, 9),
+    ("conversions", 109, 0, 1),
+    ("encoders_ext", 4, 0, 0),
+    ("fields", 54, 6, 6),
+    ("fp_math", 30, 0, 0),
+    ("integer_math", 64, 0, 0),
+    ("lists", 39, 0, 0),
+    ("logic", 30, 0, 0),
+    ("macros", 44, 0, 0),
+    ("macros2", 8, 38, 46),
+    ("math_ext", 199, 0, 0),
+    ("namespace", 3, 0, 0),
+    ("optionals", 59, 0, 1),
+    ("parse", 193, 0, 33),
+    ("plumbing", 5, 0, 0),
+    ("string", 51, 0, 0),
+    ("string_ext", 206, 0, 4),
+    ("timestamps", 75, 1, 2),
+];
+
+/// What is an error here and a value there. The interpreter takes the whole length for its milliseconds, which is neither what
+/// the language says nor what it once said.
+const DIFFER: &[&str] = &["timestamps/duration_converters/get_milliseconds"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -269,7 +296,10 @@ fn run() {
                 count.2 += 1;
                 told.push(format!("refused, {code}: {full}"));
             }
-            Guarded::Gives(here) if here != left => differ.push(format!("{full}: {here:?}, not {left:?}")),
+            Guarded::Gives(here) if here != left => {
+                differ.push(format!("{}/{}", case.file, case.name));
+                told.push(format!("differs: {full}: {here:?}, not {left:?}"));
+            }
             Guarded::Gives(_) => {}
         }
     }
@@ -278,8 +308,8 @@ fn run() {
         .map(|(file, (pass, fail, refused))| (file.as_str(), *pass, *fail, *refused))
         .collect();
     assert_eq!(panics, Vec::<String>::new());
-    assert_eq!(differ, Vec::<String>::new());
     assert_eq!(numbers, NUMBERS, "{}", told.join("\n"));
+    assert_eq!(differ, DIFFER, "{}", told.join("\n"));
 }
 
 #[test]

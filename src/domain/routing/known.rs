@@ -34,7 +34,7 @@ pub struct Known {
     /// Traits of the tenant.
     pub traits: Arc<Vec<Trait>>,
     /// What stages remember.
-    pub states: BTreeMap<(RecipientPoolId, String), StageState>,
+    pub states: BTreeMap<(RecipientPoolId, String), Arc<StageState>>,
     /// Holders of keys.
     pub holders: BTreeMap<(RecipientPoolId, String, String), Holder>,
     /// Work that was seen.
@@ -104,7 +104,7 @@ impl World for Known {
         Ok(Arc::clone(&self.traits))
     }
 
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, Infallible> {
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, Infallible> {
         Ok(self.states.get(&(id, stage.to_owned())).cloned())
     }
 

@@ -43,7 +43,7 @@ pub trait World {
     /// The traits of the tenant.
     fn traits(&self) -> Result<Arc<Vec<Trait>>, Self::Error>;
     /// What a stage of a recipient pool remembers.
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, Self::Error>;
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, Self::Error>;
     /// Who holds a key in a sticky stage of a recipient pool.
     fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, Self::Error>;
     /// The newest decision on work with this key in a recipient pool, and when it was made.

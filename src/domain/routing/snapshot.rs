@@ -188,7 +188,7 @@ pub fn recall(text: &str) -> Result<Recalled, Unreadable> {
             .insert(id, members.into_iter().map(Member::candidate).collect());
     }
     for (id, stage, state) in kept.states {
-        read.states.insert((id, stage), state);
+        read.states.insert((id, stage), Arc::new(state));
     }
     for (id, stage, key, holder) in kept.holders {
         read.holders.insert((id, stage, key), holder);

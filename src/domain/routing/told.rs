@@ -43,8 +43,8 @@ impl Serialize for Told<'_> {
             verdict,
             several_hops,
         }));
-        let stages = explanation.stages.iter().map(|stage| Stage {
-            stage,
+        let stages = explanation.stages.iter().map(|line| Stage {
+            line,
             several_hops,
             with_times: self.with_times,
         });
@@ -195,14 +195,14 @@ impl Serialize for Miss<'_> {
 }
 
 struct Stage<'e> {
-    stage: &'e StageLine,
+    line: &'e StageLine,
     several_hops: bool,
     with_times: bool,
 }
 
 impl Serialize for Stage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let stage = self.stage;
+        let stage = self.line;
         let mut members: BTreeMap<&str, serde_json::Value> = BTreeMap::new();
         members.insert("n", json!(stage.n));
         members.insert("kind", json!(stage.kind));

@@ -1,5 +1,7 @@
 //! Strategies of turns: plain, interleaved and smooth.
 
+use std::sync::Arc;
+
 use super::contract::{Eligible, Fate, Round, Selection, Use};
 use super::ladder::leaders;
 use crate::domain::routing::candidate::Candidate;
@@ -85,7 +87,7 @@ fn in_order(count: usize, start: usize) -> Selection {
 /// the smallest id. The sum over all members stays 0.
 pub(super) fn smooth(used: &Use, eligible: &[Eligible], round: &Round) -> Selection {
     let nothing = StageState::default();
-    let before = round.memory.states.get(&used.stage).unwrap_or(&nothing);
+    let before = round.memory.states.get(&used.stage).map_or(&nothing, Arc::as_ref);
     let (turns, mut places) = moved_on(before, eligible, round.members);
     let total = eligible
         .iter()

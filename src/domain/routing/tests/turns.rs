@@ -1,8 +1,11 @@
 //! Strategies of turns, over decisions that follow each other.
 
+use std::sync::Arc;
+
 use super::rig::{Rig, candidate, pool_id, recipient_id};
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::reason::Reason;
+use crate::domain::routing::state::StageState;
 use crate::words::chance::Chance;
 
 const SMOOTH: &str = "smooth_weighted_round_robin@1";
@@ -91,10 +94,17 @@ fn r3_turns_go_on_where_they_stood() {
     rig.weights(&[5, 1, 1, 1, 1]);
     let mut names = Vec::new();
     for _ in 0..9 {
-        let kept = serde_json::to_string(&rig.world.states.values().collect::<Vec<_>>()).unwrap();
+        let kept = serde_json::to_string(
+            &rig.world
+                .states
+                .values()
+                .map(AsRef::as_ref)
+                .collect::<Vec<&StageState>>(),
+        )
+        .unwrap();
         let again: Vec<_> = serde_json::from_str(&kept).unwrap();
         for (state, again) in rig.world.states.values_mut().zip(again) {
-            *state = again;
+            *state = Arc::new(again);
         }
         names.push(rig.winners(1));
     }

@@ -58,7 +58,7 @@ impl Tenancy {
 #[derive(Debug, Default)]
 struct Overlay {
     live: BTreeMap<RecipientId, Live>,
-    states: BTreeMap<(RecipientPoolId, String), StageState>,
+    states: BTreeMap<(RecipientPoolId, String), Arc<StageState>>,
     holders: BTreeMap<(RecipientPoolId, String, String), Holder>,
     seen: BTreeMap<(RecipientPoolId, String), (DecisionId, Micros)>,
     assigned: BTreeMap<RecipientPoolId, u64>,
@@ -122,7 +122,9 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
         let mut overlay = self.overlay.borrow_mut();
         let at = passed.decision.at;
         for (id, stage, state) in &passed.states {
-            overlay.states.insert((*id, stage.clone()), state.clone());
+            overlay
+                .states
+                .insert((*id, stage.clone()), Arc::new(state.clone()));
         }
         for (id, stage, key, holder) in &passed.bound {
             overlay
@@ -200,12 +202,14 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         self.read(|rows| self.of_tenant.traits(rows, self.tenancy.tenant))
     }
 
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, StoreError> {
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, StoreError> {
         let key = (id, stage.to_owned());
         if let Some(state) = self.overlay.borrow().states.get(&key) {
-            return Ok(Some(state.clone()));
+            return Ok(Some(Arc::clone(state)));
         }
-        self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))
+        let state =
+            self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))?;
+        Ok(state.map(Arc::new))
     }
 
     fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, StoreError> {

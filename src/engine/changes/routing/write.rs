@@ -44,7 +44,7 @@ pub struct Written {
 
 impl Written {
     /// The decision on the wire.
-    pub fn document(&self, asked: Option<Explain>) -> Value {
+    pub fn document(&self, asked: Option<Explain>) -> Wire<'_> {
         document(
             &self.decision,
             asked.unwrap_or(self.explain),
