@@ -85,7 +85,7 @@ pub(super) fn written(
         rules: json!(declared(&read.tenant_rules)),
         seen: Value::from(seen),
         states: states
-            .map(|((id, stage), state)| (*id, stage.as_str(), state))
+            .map(|((id, stage), state)| (*id, stage.as_str(), &**state))
             .collect(),
         tenant: &read.tenant,
         traits: json!(*read.traits),
