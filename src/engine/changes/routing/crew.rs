@@ -9,14 +9,14 @@ use crate::domain::routing::crew::{Crew, Part};
 /// Threads for one check: more are of no use to a decision that others wait behind.
 const HANDS_MAX: usize = 8;
 
-/// As many threads as there are processors; they end with the check.
+/// As many threads as there are processors, but for one, which is left to the writer: of two that are busy the second one gave
+/// nothing when it was measured (`benches/decisions.rs`), so there all is done by one. They end with the check.
 pub struct Threads;
 
 impl Crew for Threads {
     fn hands(&self) -> usize {
-        thread::available_parallelism()
-            .map_or(1, NonZero::get)
-            .min(HANDS_MAX)
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        processors.saturating_sub(1).clamp(1, HANDS_MAX)
     }
 
     fn run(&self, parts: Vec<Part<'_>>) {
