@@ -1,9 +1,9 @@
 //! The part of the table of keys that is about who may call and what is kept of it.
 
 use super::key_table::{COUNT_MAX, DAY, NO_END, SECOND, key, text};
-use super::keys::Key;
-use super::keys::Unset::{Is, Nothing};
-use super::shape::Shape::{Duration, Integer};
+use super::keys::Unset::{Is, Nothing, Required};
+use super::keys::{Key, Section};
+use super::shape::Shape::{Duration, Integer, ListOf, OneOf};
 use super::shape::Text;
 
 pub(super) const AUTH: &[Key] = &[
@@ -24,6 +24,69 @@ pub(super) const AUTH: &[Key] = &[
         Text::Path,
         Nothing,
         "32 bytes under which keys are hashed; `keys.secret` of the state directory when it is absent; needs a restart",
+    ),
+    key(
+        "issuers",
+        ListOf(Section::Issuer),
+        Nothing,
+        "Who else may say who calls: keys whose signed tokens (JWT) are taken",
+    ),
+];
+
+pub(super) const ISSUER: &[Key] = &[
+    text(
+        "issuer",
+        Text::Replaced,
+        Required,
+        "The `iss` of its tokens, letter by letter",
+    ),
+    text(
+        "audience",
+        Text::Replaced,
+        Required,
+        "What `aud` of a token must be, or hold",
+    ),
+    key(
+        "algorithm",
+        OneOf(&["EdDSA", "ES256", "RS256"]),
+        Required,
+        "How it signs; a token that is signed in another way is refused, whatever it says",
+    ),
+    text(
+        "keyId",
+        Text::Replaced,
+        Nothing,
+        "The `kid` of the tokens that this key signs; any when it is absent",
+    ),
+    text(
+        "key",
+        Text::PublicKey,
+        Nothing,
+        "Its public key in PEM; this or `keyFile`",
+    ),
+    text(
+        "keyFile",
+        Text::Path,
+        Nothing,
+        "The file with its public key, read at a start and at each reload",
+    ),
+    text(
+        "tenant",
+        Text::NodeName,
+        Nothing,
+        "The tenant of all its tokens, whatever they say",
+    ),
+    text(
+        "tenantClaim",
+        Text::Value,
+        Is("tenant"),
+        "The claim that names the tenant, where `tenant` is absent",
+    ),
+    text(
+        "scopesClaim",
+        Text::Value,
+        Is("scope"),
+        "The claim with the scopes: a text with spaces, or a list",
     ),
 ];
 

@@ -85,7 +85,7 @@ mod schema_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
-pub use access::{AuthConfig, RateLimitConfig};
+pub use access::{AuthConfig, IssuerConfig, RateLimitConfig};
 pub use crontab::crontab_as_yaml;
 pub use dag_model::{DagConfig, ExpandConfig, OnReject, TaskConfig, TaskKind, TriggerRule, WorkConfig};
 pub use dags::{DAGS_MAX, TASKS_MAX};

@@ -24,7 +24,8 @@ pub(super) const RESTART: [&str; 9] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 21] = [
+pub(super) const LIVE: [&str; 22] = [
+    "auth.issuers",
     "auth.sessionTtl",
     "crontabs",
     "egress.allow",

@@ -40,11 +40,15 @@ pub async fn open(engine: &Engine, config: &Config, address: SocketAddr) -> Resu
     if !engine.read(Ring::read).await?.is_open() {
         return Ok(hash_key.load()?);
     }
+    if !config.auth.issuers.is_empty() {
+        tracing::info!("there are no keys: who calls must bring a token of an issuer of `auth.issuers`");
+        return Ok(());
+    }
     if !address.ip().is_loopback() {
         return Err(OpenError::Unguarded(format!(
             "{address} can be reached from other machines, and there are no keys yet: anybody could do everything.\n  \
              Start with --listen 127.0.0.1:{port}, run `ductor key create admin --scope admin`, and start again;\n  \
-             or name a file in `auth.bootstrapKeyFile`: a start makes it and puts a key into it",
+             or name a file in `auth.bootstrapKeyFile`: a start makes it and puts a key into it; or name an issuer in `auth.issuers`",
             port = address.port()
         )));
     }

@@ -7,6 +7,7 @@ mod dag;
 mod difference;
 pub mod doors;
 mod identity;
+mod issuer_keys;
 mod loader;
 mod next_fires;
 mod open;

@@ -19,6 +19,7 @@ use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
 use crate::engine::changes::audit::By;
 use crate::words::ids::{KeyId, TenantId};
+use crate::words::time::Millis;
 
 /// The header that names the tenant.
 pub(super) const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
@@ -39,6 +40,17 @@ pub(super) struct Caller {
     pub(super) scopes: Arc<Scopes>,
     /// Their key, if they have one.
     pub(super) key: Option<KeyId>,
+    /// The token that speaks for them, if it is one.
+    pub(super) token: Option<Token>,
+}
+
+/// What is kept of a token for as long as something goes on after its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    /// Who made it.
+    pub(super) issuer: Arc<str>,
+    /// When it ends.
+    pub(super) ends_at: Millis,
 }
 
 impl Caller {
@@ -50,6 +62,7 @@ impl Caller {
             principal: Arc::from(LOCAL),
             scopes: Arc::new(Scopes::admin()),
             key: None,
+            token: None,
         }
     }
 
@@ -63,11 +76,15 @@ impl Caller {
         let Ok(ring) = app.keyring.current(&app.engine).await else {
             return true;
         };
-        match self.key {
-            None => ring.is_open(),
-            Some(id) => ring
-                .key(id)
-                .is_some_and(|(_, key)| key.is_valid(app.engine.now().wall)),
+        let now = app.engine.now().wall;
+        match (self.key, &self.token) {
+            (Some(id), _) => ring.key(id).is_some_and(|(_, key)| key.is_valid(now)),
+            (None, Some(token)) => {
+                let config = app.config();
+                let mut issuers = config.auth.issuers.iter();
+                now < token.ends_at && issuers.any(|issuer| *issuer.issuer == *token.issuer)
+            }
+            (None, None) => app.is_open(&ring),
         }
     }
 
@@ -144,7 +161,7 @@ pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>,
         return Ok(None);
     }
     let ring = app.keyring.current(&app.engine).await?;
-    if ring.is_open() {
+    if app.is_open(&ring) {
         return in_open_mode(&ring, &parts.headers).map(Some);
     }
     credentials::identify(app, &ring, parts).map(Some)
@@ -152,7 +169,7 @@ pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>,
 
 /// Whoever can reach the loopback address may do everything, for each tenant that there is.
 fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let named = match headers.get(TENANT_ID) {
+    let named = match the_one(headers, &TENANT_ID)? {
         None => ring
             .tenant_name(TenantId::DEFAULT)
             .map(|name| (TenantId::DEFAULT, name)),
@@ -165,6 +182,19 @@ fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
         foreign_tenant("there is no such tenant; `ductor tenant ls` shows those that there are")
     })?;
     Ok(Caller::local(id, name))
+}
+
+/// A header that may be sent once: two of them mean two things, and who reads which is anybody's guess.
+pub(super) fn the_one<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h HeaderValue>, Problem> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next();
+    if all.next().is_some() {
+        return Err(Problem::unreadable(format!("`{name}` may be sent once")));
+    }
+    Ok(first)
 }
 
 /// Routes that need no caller, beside the pages of the dashboard. The router's page says the same of them; a test compares.
