@@ -40,6 +40,8 @@ pub(super) struct Caller {
     pub(super) scopes: Arc<Scopes>,
     /// Their key, if they have one.
     pub(super) key: Option<KeyId>,
+    /// The session that they came in with, if it was one.
+    pub(super) session: Option<[u8; 16]>,
     /// The token that speaks for them, if it is one.
     pub(super) token: Option<Token>,
 }
@@ -62,6 +64,7 @@ impl Caller {
             principal: Arc::from(LOCAL),
             scopes: Arc::new(Scopes::admin()),
             key: None,
+            session: None,
             token: None,
         }
     }
@@ -78,7 +81,10 @@ impl Caller {
         };
         let now = app.engine.now().wall;
         match (self.key, &self.token) {
-            (Some(id), _) => ring.key(id).is_some_and(|(_, key)| key.is_valid(now)),
+            (Some(id), _) => {
+                let is_on = |digest: [u8; 16]| ring.session(digest).is_some_and(|session| now < session.ends_at);
+                ring.key(id).is_some_and(|(_, key)| key.is_valid(now)) && self.session.is_none_or(is_on)
+            }
             (None, Some(token)) => {
                 let config = app.config();
                 let mut issuers = config.auth.issuers.iter();
@@ -86,6 +92,15 @@ impl Caller {
             }
             (None, None) => app.is_open(&ring),
         }
+    }
+
+    /// True when what they came in with ends by itself: no commit tells of that.
+    pub(super) async fn has_an_end(&self, app: &App) -> bool {
+        let Ok(ring) = app.keyring.current(&app.engine).await else {
+            return true;
+        };
+        let key = self.key.and_then(|id| ring.key(id));
+        self.token.is_some() || self.session.is_some() || key.is_some_and(|(_, key)| key.expires_at.is_some())
     }
 
     /// What the audit says of a request of this caller.

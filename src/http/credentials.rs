@@ -78,6 +78,7 @@ impl Opened {
             principal: Arc::from(format!("key:{}", self.key.name)),
             scopes: Arc::new(self.key.scopes.clone()),
             key: Some(self.id),
+            session: None,
             token: None,
         })
     }
@@ -103,7 +104,10 @@ pub(super) fn identify(app: &App, ring: &Ring, parts: &Parts) -> Result<Caller, 
             }
         }
         Brought::Key(text) => open(app, ring, text, now.wall).and_then(known),
-        Brought::Session(text) => resume(app, ring, text, now.wall).and_then(|(opened, _)| known(opened)),
+        Brought::Session(text) => resume(app, ring, text, now.wall).and_then(|(opened, session)| {
+            let session = Some(keys::session_key(&session.hash).0);
+            known(opened).map(|caller| Caller { session, ..caller })
+        }),
     };
     let caller = caller.map_err(|wrong| refuse(app, peer, wrong))?;
     let named = caller::the_one(&parts.headers, &TENANT_ID)?;
@@ -140,6 +144,7 @@ fn caller_of(ring: &Ring, bearer: Bearer) -> Result<Caller, Problem> {
         principal: Arc::from(bearer.principal),
         scopes: Arc::new(bearer.scopes),
         key: None,
+        session: None,
         token: Some(Token {
             issuer: Arc::from(bearer.issuer),
             ends_at: bearer.ends_at,
