@@ -82,7 +82,8 @@ impl Caller {
         let now = app.engine.now().wall;
         match (self.key, &self.token) {
             (Some(id), _) => {
-                let is_on = |digest: [u8; 16]| ring.session(digest).is_some_and(|session| now < session.ends_at);
+                let is_on =
+                    |digest: [u8; 16]| ring.session(digest).is_some_and(|session| now < session.ends_at);
                 ring.key(id).is_some_and(|(_, key)| key.is_valid(now)) && self.session.is_none_or(is_on)
             }
             (None, Some(token)) => {
