@@ -1,6 +1,6 @@
 //! The part of the table of keys that is about who may call and what is kept of it.
 
-use super::key_table::{COUNT_MAX, DAY, NO_END, SECOND, key, text};
+use super::key_table::{COUNT_MAX, DAY, NO_END, SECOND, key, map, text};
 use super::keys::Unset::{Is, Nothing, Required};
 use super::keys::{Key, Section};
 use super::shape::Shape::{Duration, Integer, ListOf, OneOf};
@@ -87,6 +87,52 @@ pub(super) const ISSUER: &[Key] = &[
         Text::Value,
         Is("scope"),
         "The claim with the scopes: a text with spaces, or a list",
+    ),
+];
+
+/// The modes of pipelines that can be chosen; `inherit` says nothing.
+const MODES: &[&str] = &["inherit", "linear", "dag", "shadow"];
+
+pub(super) const TENANT: &[Key] = &[
+    text(
+        "name",
+        Text::NodeName,
+        Required,
+        "Its name; `default` is always there",
+    ),
+    map(
+        "routing",
+        Section::TenantRouting,
+        "How its work is routed; while it stands here, the API cannot change it",
+    ),
+];
+
+pub(super) const TENANT_ROUTING: &[Key] = &[
+    text(
+        "defaultPool",
+        Text::Replaced,
+        Nothing,
+        "The pool, by id or name, of work that no rule of the tenant takes",
+    ),
+    key(
+        "pipelineMode",
+        OneOf(MODES),
+        Is("inherit"),
+        "How checks run where a pool says nothing; it never changes what is decided",
+    ),
+];
+
+pub(super) const ROUTING: &[Key] = &[
+    key(
+        "pipelineMode",
+        OneOf(MODES),
+        Is("linear"),
+        "How checks run where neither pool nor tenant say so",
+    ),
+    map(
+        "alertSecret",
+        Section::HiddenSecret,
+        "What alerts of routing are signed with, as the reports of jobs are",
     ),
 ];
 

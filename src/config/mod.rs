@@ -60,6 +60,7 @@ mod substitute;
 mod syntax;
 mod task_order;
 mod tasks;
+mod tenants;
 mod tree;
 
 #[cfg(test)]
@@ -114,3 +115,4 @@ pub use schema::{reference, schema};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
 pub use substitute::Environment;
+pub use tenants::{RoutingConfig, TenantConfig, TenantRoutingConfig};

@@ -24,7 +24,7 @@ pub(super) const RESTART: [&str; 9] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 22] = [
+pub(super) const LIVE: [&str; 25] = [
     "auth.issuers",
     "auth.sessionTtl",
     "crontabs",
@@ -37,6 +37,8 @@ pub(super) const LIVE: [&str; 22] = [
     "retention.logs.age",
     "retention.logs.bytes",
     "retention.runs",
+    "routing.alertSecret",
+    "routing.pipelineMode",
     "server.allowedHosts",
     "server.allowedOrigins",
     "server.maxBodyBytes",
@@ -47,6 +49,7 @@ pub(super) const LIVE: [&str; 22] = [
     "shutdown.drainTimeout",
     "state.capacityRaise",
     "state.lowDiskBytes",
+    "tenants",
 ];
 
 /// Everything that a reload changed.

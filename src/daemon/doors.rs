@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::open::OpenError;
+use super::tenants;
 use crate::config::{AuthConfig, Config};
 use crate::domain::access::scopes::Scopes;
 use crate::domain::access::token;
@@ -31,8 +32,9 @@ pub fn hash_key_path(engine: &Engine, auth: &AuthConfig) -> PathBuf {
     auth.hash_key_file.clone().unwrap_or_else(own)
 }
 
-/// Takes the first key in, and sees that nobody from outside comes in without one. Before the first request is answered.
+/// Makes the tenants of the configuration, takes the first key in, and sees that nobody from outside comes in without one. Before the first request is answered.
 pub async fn open(engine: &Engine, config: &Config, address: SocketAddr) -> Result<(), OpenError> {
+    tenants::make(engine, config).await.map_err(OpenError::Other)?;
     let hash_key = HashKey::at(hash_key_path(engine, &config.auth));
     if let Some(path) = &config.auth.bootstrap_key_file {
         take_in(engine, &hash_key, path).await?;

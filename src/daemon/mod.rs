@@ -17,6 +17,7 @@ mod schedule_check;
 mod schedule_lints;
 mod secret_check;
 mod supervise;
+mod tenants;
 
 pub use book::{book_of, definitions_of, schedule_of};
 pub use difference::{ChangedName, Difference, NameChanges, SettingChange};

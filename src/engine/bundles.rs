@@ -25,12 +25,12 @@ pub async fn look(
     document: Document,
     wish: Wish,
 ) -> Result<Result<Planned, No>, StoreError> {
-    let now = Micros::from(engine.now().wall);
+    let (now, egress) = (Micros::from(engine.now().wall), engine.book().egress.clone());
     engine
         .read(move |tx| {
             // Ids of all kinds of objects are made alike.
             let mut fresh = || RuleId::fresh().0;
-            bundles::look(tx, &tenancy, &document, &wish, (now, &mut fresh))
+            bundles::look(tx, &tenancy, &document, &wish, &egress, (now, &mut fresh))
         })
         .await
 }

@@ -153,6 +153,8 @@ mod stream_tests;
 #[cfg(test)]
 mod system_tests;
 #[cfg(test)]
+mod tenant_tests;
+#[cfg(test)]
 mod token_tests;
 #[cfg(test)]
 mod workflow_tests;

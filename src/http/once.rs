@@ -95,7 +95,9 @@ pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result
     };
     let in_flight = || {
         let detail = "a request with this Idempotency-Key is being answered; try again when it is done";
-        Problem::new(StatusCode::CONFLICT, detail).code("ABORTED")
+        Problem::new(StatusCode::CONFLICT, detail)
+            .code("ABORTED")
+            .header(axum::http::header::RETRY_AFTER, "1")
     };
     let held = app.in_flight.hold(ticket.key).ok_or_else(in_flight)?;
     match desk::said_before(&app.engine, ticket).await? {

@@ -79,7 +79,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientPoolId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -223,7 +223,7 @@ pub(super) async fn patch(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let (once, sent) = routing::guarded_fields(once, &body)?;
@@ -242,7 +242,7 @@ pub(super) async fn delete(
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
@@ -260,7 +260,7 @@ pub(super) async fn set_enabled(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let (once, sent) = routing::guarded_fields(once, &body)?;
@@ -394,7 +394,7 @@ pub(super) async fn reset(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientPoolId>(KIND, &text)?,
     );
     let once = once.expecting(&body)?;

@@ -75,7 +75,7 @@ pub(super) async fn create(
     let member_of = routing::id_of::<RecipientPoolId>("pool", &text)?;
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, member_of, id, sent.clone());
@@ -225,7 +225,7 @@ pub(super) async fn patch(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientId>(KIND, &text)?,
     );
     let (once, sent) = routing::guarded_fields(once, &body)?;
@@ -251,7 +251,7 @@ pub(super) async fn delete(
 ) -> Result<Response, Problem> {
     let pairs = input::query(&uri, &DELETION)?;
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientId>(KIND, &text)?,
     );
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
@@ -298,7 +298,7 @@ async fn set_state(
     state: RecipientState,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(caller),
+        routing::wisher(app, caller),
         routing::id_of::<RecipientId>(KIND, text)?,
     );
     let once = once.expecting(body)?;
@@ -323,7 +323,7 @@ pub(super) async fn join(
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientId>(KIND, &text)?,
     );
     let once = once.expecting(&body)?;
@@ -342,7 +342,7 @@ pub(super) async fn leave(
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<RecipientId>(KIND, &text)?,
     );
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DROPPING)?)?;

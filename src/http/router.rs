@@ -411,6 +411,10 @@ fn who_calls(page: Page) -> Page {
             query(&PARAMS), shows(page_of::<tenants::TenantView>);
         post "/api/tenants", tenants::create, createTenant, "tenant:write", "Makes a tenant; for `admin` of `default`.",
             fields(&tenants::FIELDS), creates(data::<tenants::TenantView>);
+        get "/api/tenants/{tenant}", tenants::show, showTenant, "tenant:read", "One tenant, with what it says of its routing.",
+            shows(data::<tenants::TenantView>);
+        patch "/api/tenants/{tenant}", tenants::set, changeTenant, "tenant:write", "Changes what a tenant says of its routing.",
+            fields(&tenants::SETTINGS), shows(data::<tenants::RoutingView>);
         get "/api/audit", audit::list, listAudit, "audit:read", "What was done, by whom, newest first.",
             query(&audit::FILTERS), query(&PARAMS), shows(page_of::<audit::AuditView>);
     }

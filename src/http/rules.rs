@@ -55,7 +55,11 @@ pub(super) async fn create(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RuleId::fresh());
+    let (sent, by, id) = (
+        routing::fields(&body)?,
+        routing::wisher(&app, &caller),
+        RuleId::fresh(),
+    );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
     routing::create(&app, once, "create rule", "/api/rules", change).await
 }
@@ -140,7 +144,10 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&app, &caller),
+        routing::id_of::<RuleId>(KIND, &text)?,
+    );
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
     routing::change(&app, once, "change rule", version_of(caller.tenant, id), change).await
@@ -155,7 +162,10 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
+    let (by, id) = (
+        routing::wisher(&app, &caller),
+        routing::id_of::<RuleId>(KIND, &text)?,
+    );
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id);
     routing::change(&app, once, "delete rule", version_of(caller.tenant, id), change).await

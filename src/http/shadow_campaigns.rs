@@ -62,7 +62,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         CampaignId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -164,7 +164,7 @@ pub(super) async fn patch(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<CampaignId>(KIND, &text)?,
     );
     let (once, sent) = routing::guarded_fields(once, &body)?;
@@ -189,7 +189,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (by, id) = (
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         routing::id_of::<CampaignId>(KIND, &text)?,
     );
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;

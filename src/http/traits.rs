@@ -76,7 +76,7 @@ pub(super) async fn put(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let by = routing::wisher(&caller);
+    let by = routing::wisher(&app, &caller);
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let version = version_of(caller.tenant, &key);
     let change = move |tx: &mut Tx<'_>| changes::put(tx, &by, &key, sent.clone());
@@ -92,7 +92,7 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let by = routing::wisher(&caller);
+    let by = routing::wisher(&app, &caller);
     let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
     let version = version_of(caller.tenant, &key);
     let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, &key);
@@ -108,7 +108,7 @@ pub(super) async fn create_queue(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         ClaimQueueId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create_queue(tx, &by, id, sent.clone());

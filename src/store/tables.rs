@@ -1,6 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
-use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow, TenantSettings};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -271,13 +271,15 @@ tables! {
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
     /// Steps that wait until work is done.
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
+    /// What tenants say of their routing.
+    110 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::WORK_WAITERS.index, super::NAMES.len() - 1);
+        assert_eq!(super::TENANT_SETTINGS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();
