@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::fixture::{Answer, BEGIN, Face};
 use super::key_tests::{Guarded, JSON};
 use crate::config::{AuthConfig, Config, IssuerConfig, RateLimitConfig, ServerConfig};
+use crate::daemon::doors;
 use crate::domain::access::jwt_tests::Signer;
 use crate::domain::access::public_key::{Algorithm, PublicKey};
 use crate::engine::metrics::ReasonLabel;
@@ -391,4 +392,21 @@ async fn a_stream_ends_with_its_token_and_with_its_session() {
     let headers = [("cookie", cookie.as_str())];
     let (answer, ()) = tokio::join!(face.send("GET", "/api/stream", &headers, ""), out);
     assert!(answer.text.contains("event: bye"), "{}", answer.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_issuer_is_a_lock_for_other_machines_and_its_end_opens_nothing_to_them() {
+    let signer = Signer::new(Algorithm::EdDsa);
+    let face = Face::new().await;
+    let beyond: std::net::SocketAddr = "192.0.2.1:8470".parse().unwrap();
+    let open = async |config: &Config| doors::open(&face.app.engine, config, beyond).await;
+    assert!(open(&Config::default()).await.is_err());
+    assert!(open(&config_of(&signer)).await.is_ok());
+    let ring = face.app.keyring.current(&face.app.engine).await.unwrap();
+    assert!(face.app.is_open(&ring));
+    let reached = crate::http::App {
+        address: beyond,
+        ..face.app.clone()
+    };
+    assert!(!reached.is_open(&ring));
 }
