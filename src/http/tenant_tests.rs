@@ -5,8 +5,13 @@ use serde_json::{Value, json};
 use super::fixture::{Answer, Face};
 use super::key_tests::Guarded;
 use crate::domain::routing::objects::PipelineMode;
+use crate::domain::routing::turns::Served;
+use crate::engine::changes::routing::drain;
 use crate::engine::changes::tenants::{Declared, ensure};
-use crate::words::ids::TenantId;
+use crate::store::live_rows::DrainRow;
+use crate::store::tables::DRAINS;
+use crate::words::ids::{RecipientPoolId, TenantId};
+use crate::words::time::Micros;
 
 const PLACE: &str = "/api/tenants/default";
 
@@ -48,7 +53,7 @@ async fn work_that_no_rule_takes_goes_to_the_default_pool_of_its_tenant() {
     }
     let decision = routed(&face).await;
     assert_eq!(
-        (&decision["outcome"], &decision["pool_id"]),
+        (&decision["outcome"], &decision["pool"]["id"]),
         (&json!("assigned"), &json!(id))
     );
     // A rule that takes it comes first.
@@ -57,7 +62,7 @@ async fn work_that_no_rule_takes_goes_to_the_default_pool_of_its_tenant() {
         json!({"name": "all", "expression": "true", "action": {"type": "select_pool", "pool_id": other}});
     let made = face.post_json("/api/rules", &rule.to_string()).await;
     assert_eq!(made.status, 201, "{}", made.text);
-    assert_eq!(routed(&face).await["pool_id"], other.as_str());
+    assert_eq!(routed(&face).await["pool"]["id"], other.as_str());
     let rule = made.json()["data"]["id"].as_str().unwrap().to_owned();
     assert_eq!(
         face.send("DELETE", &format!("/api/rules/{rule}"), &[], "")
@@ -65,7 +70,7 @@ async fn work_that_no_rule_takes_goes_to_the_default_pool_of_its_tenant() {
             .status,
         200
     );
-    assert_eq!(routed(&face).await["pool_id"], id.as_str());
+    assert_eq!(routed(&face).await["pool"]["id"], id.as_str());
     let none = patch(&face, PLACE, json!({"routing": {"default_pool_id": null}})).await;
     assert_eq!(none.json()["data"]["default_pool_id"], Value::Null);
     assert_eq!(routed(&face).await["outcome"], "no_rule_matched");
@@ -212,7 +217,7 @@ async fn tenants_of_the_configuration_are_made_once_and_their_settings_are_its_o
     // The pool may come later: its name is looked up when something is routed.
     assert_eq!(routed(&face).await["outcome"], "no_rule_matched");
     let id = pool(&face, "support").await;
-    assert_eq!(routed(&face).await["pool_id"], id.as_str());
+    assert_eq!(routed(&face).await["pool"]["id"], id.as_str());
     let refused = patch(&face, PLACE, json!({"routing": {"pipeline_mode": "linear"}})).await;
     assert_eq!(refused.status, 409, "{}", refused.text);
     assert!(
@@ -283,4 +288,49 @@ async fn an_address_of_alerts_that_would_be_refused_is_not_taken() {
     );
     let same = json!({"config": {"sla": with("https://alerts.example.org/x"), "default_timeout": "40s"}});
     assert_eq!(patch(&face, &path, same).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_very_many_stirred_queues_delays_no_other() {
+    let face = Face::new().await;
+    for name in ["busy", "calm"] {
+        let body = json!({"name": name}).to_string();
+        assert_eq!(face.post_json("/api/tenants", &body).await.status, 201);
+    }
+    let ring = face.app.keyring.current(&face.app.engine).await.unwrap();
+    let [busy, calm] = ["busy", "calm"].map(|name| ring.tenant(name).unwrap());
+    face.change(move |tx| {
+        let row = DrainRow {
+            generation: 1,
+            since: Micros(0),
+            why: "a test".to_owned(),
+            passed: Vec::new(),
+        };
+        for number in 0..100 {
+            tx.put(&DRAINS, &(busy, RecipientPoolId([number; 16])), &row)?;
+        }
+        tx.put(&DRAINS, &(calm, RecipientPoolId([7; 16])), &row)?;
+        Ok(())
+    })
+    .await;
+    // All of the busy one come, one turn after the other, and the calm one is in each turn.
+    let (mut served, mut seen) = (Served::default(), std::collections::BTreeSet::new());
+    for _ in 0..15 {
+        let mut turn = served.clone();
+        let (walks, after) = face
+            .app
+            .engine
+            .store
+            .read(|tx| {
+                turn = served.clone();
+                Ok((drain::walks(tx, &mut turn, 8)?, turn.clone()))
+            })
+            .unwrap();
+        served = after;
+        assert_eq!(walks.len(), 8);
+        assert!(walks.iter().any(|walk| walk.tenant == calm));
+        let of_busy = walks.iter().filter(|walk| walk.tenant == busy);
+        seen.extend(of_busy.map(|walk| walk.recipient_pool));
+    }
+    assert_eq!(seen.len(), 100);
 }

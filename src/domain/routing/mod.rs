@@ -67,6 +67,7 @@ mod tests;
 pub mod trial;
 #[cfg(test)]
 mod trial_tests;
+pub mod turns;
 pub mod waiting;
 pub mod wants;
 pub mod work;
