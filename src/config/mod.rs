@@ -64,6 +64,8 @@ mod tenants;
 mod tree;
 
 #[cfg(test)]
+mod access_tests;
+#[cfg(test)]
 mod cronstable_tests;
 #[cfg(test)]
 mod crontab_hosts;

@@ -269,7 +269,10 @@ async fn an_address_of_alerts_that_would_be_refused_is_not_taken() {
         let refused = face.post_json("/api/routing/bundle:diff", &body).await;
         let fault = refused.json()["errors"][0].clone();
         assert_eq!(fault["code"], code, "{url} {}", refused.text);
-        assert_eq!(fault["pointer"], "/pools/1/config/sla/alert_webhook_url", "{url}");
+        assert_eq!(
+            fault["pointer"], "/bundle/pools/1/config/sla/alert_webhook_url",
+            "{url}"
+        );
     }
     let made = create("https://alerts.example.org/x").await;
     assert_eq!(made.status, 201, "{}", made.text);
