@@ -76,6 +76,7 @@ mod schedules;
 mod serve;
 mod sessions;
 mod shadow_campaigns;
+mod shapes;
 mod slots;
 mod start;
 mod status;
