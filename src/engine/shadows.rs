@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::changes::routing::shadows;
 use super::core::Engine;
-use super::router::RouterError;
+use super::deciding::RouterError;
 use crate::words::limits;
 
 /// After a turn that found nothing, many commits in a row are looked at together.
@@ -53,7 +53,7 @@ impl Shadows {
 
     /// Looks at some of what is pending; false if nothing was.
     async fn turn(&self) -> Result<bool, RouterError> {
-        let looked = self.engine.read(|tx| shadows::look(tx)).await?;
+        let looked = self.engine.read(shadows::look).await?;
         if looked.is_empty() {
             return Ok(false);
         }

@@ -35,8 +35,13 @@ fn write(value: &Value, indent: usize, out: &mut String) {
                 }
             }
         }
-        other => {
-            out.push_str(&scalar(other));
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            out.push_str(&scalar(value));
             out.push('\n');
         }
     }
@@ -61,7 +66,9 @@ fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
         Value::String(text) => quoted(text),
-        other => other.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 
