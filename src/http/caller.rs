@@ -4,6 +4,7 @@
 //! the router's page, and lets in whom its scope and tenant allow. Handlers take the [`Caller`] and decide nothing of this.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -15,6 +16,7 @@ use super::app::App;
 use super::credentials;
 use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
 use super::front::RequestId;
+use super::once::Replay;
 use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
 use crate::engine::changes::audit::By;
@@ -23,6 +25,9 @@ use crate::words::time::Millis;
 
 /// The header that names the tenant.
 pub(super) const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
+
+/// How often it is looked whether somebody who waits is still let in.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Who calls while there are no keys.
 const LOCAL: &str = "local";
@@ -102,6 +107,17 @@ impl Caller {
         };
         let key = self.key.and_then(|id| ring.key(id));
         self.token.is_some() || self.session.is_some() || key.is_some_and(|(_, key)| key.expires_at.is_some())
+    }
+
+    /// Comes back when what they came in with opens nothing any more, give or take a second: for those who wait for something. It
+    /// asks by the clock and not at each commit, for there may be very many of them.
+    pub(super) async fn until_gone(&self, app: &App) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if !self.is_still_known(app).await {
+                return;
+            }
+        }
     }
 
     /// What the audit says of a request of this caller.
@@ -273,6 +289,10 @@ pub(super) async fn guard(duty: Duty, request: Request, next: Next) -> Response 
         && let Some(response) = elsewhere(duty.elsewhere, &caller)
     {
         return response;
+    }
+    // An answer that was given before is for who may ask: a token may say less than the one that it was given to.
+    if let Some(before) = request.extensions().get::<Replay>().and_then(Replay::take) {
+        return before;
     }
     let (mut parts, body) = request.into_parts();
     let by = (duty.audited && !parts.method.is_safe()).then(|| caller.by(&parts, duty.id));

@@ -187,6 +187,9 @@ async fn what_a_token_does_stands_in_the_audit_and_is_remembered_as_its_own() {
         Some("true")
     );
     assert_eq!(make(&ann, "b").await.status, 422);
+    // What it was answered before is not for a token of the same subject that may do less.
+    let less = issued.token("ann", "default", "tenant:read");
+    assert_eq!(make(&less, "a").await.status, 403);
     assert_eq!(make(&ben, "b").await.status, 201);
     let rows = issued
         .face
@@ -409,4 +412,22 @@ async fn an_issuer_is_a_lock_for_other_machines_and_its_end_opens_nothing_to_the
         ..face.app.clone()
     };
     assert!(!reached.is_open(&ring));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_tasks_is_sent_away_when_the_key_is_revoked() {
+    let guarded = Guarded::new().await;
+    let key = guarded
+        .key(json!({"name": "worker", "scopes": ["bridge:write"]}))
+        .await;
+    let body = json!({"queue": "q", "wait": "60s"}).to_string();
+    let revoking = async {
+        let id = key.split('_').nth(1).unwrap();
+        let gone = guarded
+            .send(&guarded.admin, "DELETE", &format!("/api/keys/{id}"), "{}")
+            .await;
+        assert_eq!(gone.status, 200, "{}", gone.text);
+    };
+    let (answer, ()) = tokio::join!(guarded.send(&key, "POST", "/api/bridge/poll", &body), revoking);
+    assert_eq!(answer.status, 401, "{}", answer.text);
 }
