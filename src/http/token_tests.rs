@@ -420,7 +420,7 @@ async fn who_waits_for_tasks_is_sent_away_when_the_key_is_revoked() {
     let key = guarded
         .key(json!({"name": "worker", "scopes": ["bridge:write"]}))
         .await;
-    let body = json!({"queue": "q", "wait": "60s"}).to_string();
+    let body = json!({"queue": "q", "worker": "w", "wait_ms": 20_000}).to_string();
     let revoking = async {
         let id = key.split('_').nth(1).unwrap();
         let gone = guarded
