@@ -16,6 +16,7 @@ use super::app::App;
 use super::credentials;
 use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
 use super::front::RequestId;
+use super::input;
 use super::once::Replay;
 use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
@@ -201,7 +202,7 @@ pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>,
 
 /// Whoever can reach the loopback address may do everything, for each tenant that there is.
 fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let named = match the_one(headers, &TENANT_ID)? {
+    let named = match input::the_one(headers, &TENANT_ID)? {
         None => ring
             .tenant_name(TenantId::DEFAULT)
             .map(|name| (TenantId::DEFAULT, name)),
@@ -214,19 +215,6 @@ fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
         foreign_tenant("there is no such tenant; `ductor tenant ls` shows those that there are")
     })?;
     Ok(Caller::local(id, name))
-}
-
-/// A header that may be sent once: two of them mean two things, and who reads which is anybody's guess.
-pub(super) fn the_one<'h>(
-    headers: &'h HeaderMap,
-    name: &HeaderName,
-) -> Result<Option<&'h HeaderValue>, Problem> {
-    let mut all = headers.get_all(name).iter();
-    let first = all.next();
-    if all.next().is_some() {
-        return Err(Problem::unreadable(format!("`{name}` may be sent once")));
-    }
-    Ok(first)
 }
 
 /// Routes that need no caller, beside the pages of the dashboard. The router's page says the same of them; a test compares.

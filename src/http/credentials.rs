@@ -12,6 +12,7 @@ use super::app::App;
 use super::bridge;
 use super::caller::{self, Caller, TENANT_ID, Token};
 use super::error::Problem;
+use super::input;
 use crate::config::RateLimitConfig;
 use crate::domain::access::jwt::{self, Bearer, Refused};
 use crate::domain::access::token;
@@ -110,7 +111,7 @@ pub(super) fn identify(app: &App, ring: &Ring, parts: &Parts) -> Result<Caller, 
         }),
     };
     let caller = caller.map_err(|wrong| refuse(app, peer, wrong))?;
-    let named = caller::the_one(&parts.headers, &TENANT_ID)?;
+    let named = input::the_one(&parts.headers, &TENANT_ID)?;
     if named.is_some_and(|named| named.as_bytes() != caller.tenant_name.as_bytes()) {
         return Err(caller::foreign_tenant("this key is one of another tenant"));
     }
@@ -207,7 +208,7 @@ enum Brought<'h> {
 
 /// The header wins over the cookie: a program that is told a key uses no other.
 fn brought(headers: &HeaderMap) -> Result<Brought<'_>, Problem> {
-    Ok(match caller::the_one(headers, &header::AUTHORIZATION)? {
+    Ok(match input::the_one(headers, &header::AUTHORIZATION)? {
         Some(value) => bearer(value).map_or(Brought::Garbage, Brought::Key),
         None => session_of(headers).map_or(Brought::Nothing, Brought::Session),
     })

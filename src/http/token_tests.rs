@@ -277,6 +277,17 @@ async fn a_header_that_says_two_things_says_nothing() {
         ("x-tenant-id", "acme"),
     ];
     assert_eq!(guarded.face.send("GET", "/jobs", &headers, "").await.status, 400);
+    let headers = [
+        ("authorization", good.as_str()),
+        JSON,
+        ("idempotency-key", "a"),
+        ("idempotency-key", "b"),
+    ];
+    let twice = guarded
+        .face
+        .send("POST", "/api/tenants", &headers, "{\"name\": \"x\"}")
+        .await;
+    assert_eq!(twice.status, 400, "{}", twice.text);
     for form in [
         format!("bearer {}", guarded.admin),
         format!("BEARER   {}  ", guarded.admin),
