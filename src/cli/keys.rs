@@ -330,12 +330,14 @@ pub(super) async fn tenants(session: &Session, command: TenantCommand) -> Result
                     ("TENANT", Kind::Name),
                     ("KEYS", Kind::Number),
                     ("SINCE", Kind::Whole),
+                    ("", Kind::Below),
                 ]);
                 for tenant in fields::items(&body.value) {
                     table.row(&[
                         fields::text(tenant, &["name"]).unwrap_or_default(),
                         fields::text(tenant, &["keys"]).unwrap_or_else(dash),
                         show.moment(fields::instant(tenant, &["created_at"]), fit),
+                        said_of_routing(tenant),
                     ]);
                 }
                 table
@@ -343,6 +345,15 @@ pub(super) async fn tenants(session: &Session, command: TenantCommand) -> Result
             Ok(Exit::Done)
         }
     }
+}
+
+/// What a tenant says of its routing; nothing where it says nothing.
+fn said_of_routing(tenant: &Value) -> String {
+    let place = fields::text(tenant, &["routing", "default_pool_id"]).map(|id| format!("default pool {id}"));
+    let mode = fields::text(tenant, &["routing", "pipeline_mode"]).filter(|mode| mode != "inherit");
+    let mode = mode.map(|mode| format!("pipeline mode {mode}"));
+    let parts: Vec<String> = [place, mode].into_iter().flatten().collect();
+    parts.join("; ")
 }
 
 async fn set(session: &Session, arguments: &SetArguments) -> Result<Exit, Failure> {
