@@ -53,10 +53,15 @@ pub struct IssuerConfig {
     pub at: Place,
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference to the field"
+)]
 fn shown_algorithm<S: Serializer>(algorithm: &Algorithm, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(algorithm.name())
 }
 
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
 fn shown_key<S: Serializer>(key: &Option<PublicKey>, serializer: S) -> Result<S::Ok, S::Error> {
     key.as_ref().map(PublicKey::digits).serialize(serializer)
 }

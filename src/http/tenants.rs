@@ -288,7 +288,7 @@ fn wanted(body: &[u8]) -> Result<Wanted, Problem> {
                 }
             }
         }
-        _ => fault("/routing", "required", "must be an object"),
+        Some(_) | None => fault("/routing", "required", "must be an object"),
     }
     if faults.is_empty() {
         Ok(wanted)

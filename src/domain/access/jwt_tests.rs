@@ -103,7 +103,7 @@ fn part(value: &Value) -> String {
 }
 
 /// Claims that open, with some of them replaced; null takes one out.
-fn claims(other: Value) -> Value {
+fn claims(other: &Value) -> Value {
     let mut all = json!({
         "iss": ISSUER, "aud": "ductor", "sub": "ann", "tenant": "acme", "scope": "openid job:read job:write",
         "exp": NOW.0 / 1_000 + 300, "nbf": NOW.0 / 1_000 - 300,
@@ -122,7 +122,7 @@ fn claims(other: Value) -> Value {
 fn a_token_of_each_algorithm_speaks_for_its_subject() {
     for (name, algorithm) in Algorithm::ALL {
         let signer = Signer::new(algorithm);
-        let bearer = check(&signer.token(&claims(json!({}))), &[signer.issuer(ISSUER)], NOW).unwrap();
+        let bearer = check(&signer.token(&claims(&json!({}))), &[signer.issuer(ISSUER)], NOW).unwrap();
         assert_eq!(bearer.principal, format!("jwt:{ISSUER}#ann"), "{name}");
         assert_eq!(bearer.tenant, "acme");
         // What is no scope of ours gives nothing.
@@ -164,7 +164,7 @@ fn each_wrong_claim_is_refused() {
         (json!({"scope": 7}), Refused::Malformed),
         (json!({"scope": ["job:read", 7]}), Refused::Malformed),
     ] {
-        let token = signer.token(&claims(other.clone()));
+        let token = signer.token(&claims(&other));
         assert_eq!(check(&token, &issuers, NOW), Err(expected), "{other}");
     }
     for good in [
@@ -176,7 +176,7 @@ fn each_wrong_claim_is_refused() {
         json!({"scope": ["job:read"]}),
         json!({"scope": null}),
     ] {
-        let token = signer.token(&claims(good.clone()));
+        let token = signer.token(&claims(&good));
         assert!(check(&token, &issuers, NOW).is_ok(), "{good}");
     }
 }
@@ -184,7 +184,7 @@ fn each_wrong_claim_is_refused() {
 #[test]
 fn a_token_has_no_say_in_its_algorithm() {
     let signers = Algorithm::ALL.map(|(_, algorithm)| Signer::new(algorithm));
-    let good = claims(json!({}));
+    let good = claims(&json!({}));
     for signer in &signers {
         let issuers = [signer.issuer(ISSUER)];
         for name in [
@@ -222,7 +222,7 @@ fn a_token_has_no_say_in_its_algorithm() {
 fn a_secret_made_of_the_public_key_signs_nothing() {
     use hmac::{Hmac, KeyInit as _, Mac as _};
     let signer = Signer::new(Algorithm::Rs256);
-    let good = claims(json!({}));
+    let good = claims(&json!({}));
     for name in ["HS256", "RS256"] {
         let message = format!("{}.{}", part(&json!({"alg": name})), part(&good));
         let mut mac = Hmac::<sha2::Sha256>::new_from_slice(signer.pem().as_bytes()).unwrap();
@@ -252,7 +252,7 @@ fn the_key_of_one_issuer_signs_nothing_for_another() {
         named(&theirs, "https://other", "two"),
     ];
     let head = |key_id: &str| json!({"alg": "EdDSA", "kid": key_id});
-    let good = claims(json!({}));
+    let good = claims(&json!({}));
     assert!(check(&ours.token_with(&head("one"), &good), &issuers, NOW).is_ok());
     // Their key, by its own name and by ours, for a token that says it is of our issuer.
     assert_eq!(
@@ -287,7 +287,7 @@ fn a_fixed_tenant_and_other_claims_are_those_of_the_configuration() {
         scopes_claim: "permissions".to_owned(),
         ..signer.issuer(ISSUER)
     };
-    let token = signer.token(&claims(json!({"permissions": ["run:read"], "scope": "admin"})));
+    let token = signer.token(&claims(&json!({"permissions": ["run:read"], "scope": "admin"})));
     let bearer = check(&token, &[issuer], NOW).unwrap();
     assert_eq!(bearer.tenant, "house");
     assert_eq!(bearer.scopes.iter().collect::<Vec<_>>(), ["run:read"]);
@@ -297,7 +297,7 @@ fn a_fixed_tenant_and_other_claims_are_those_of_the_configuration() {
 fn a_changed_byte_opens_nothing() {
     let signer = Signer::new(Algorithm::EdDsa);
     let issuers = [signer.issuer(ISSUER)];
-    let token = signer.token(&claims(json!({})));
+    let token = signer.token(&claims(&json!({})));
     for place in 0..token.len() {
         let mut changed = token.clone().into_bytes();
         changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };
