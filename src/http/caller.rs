@@ -18,6 +18,7 @@ use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
 use super::front::RequestId;
 use super::input;
 use super::once::Replay;
+use crate::domain::access::jwt::Issuer;
 use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
 use crate::engine::changes::audit::By;
@@ -55,8 +56,8 @@ pub(super) struct Caller {
 /// What is kept of a token for as long as something goes on after its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
-    /// Who made it.
-    pub(super) issuer: Arc<str>,
+    /// Who made it, and with which key.
+    pub(super) issuer: Arc<Issuer>,
     /// When it ends.
     pub(super) ends_at: Millis,
 }
@@ -92,11 +93,7 @@ impl Caller {
                     |digest: [u8; 16]| ring.session(digest).is_some_and(|session| now < session.ends_at);
                 ring.key(id).is_some_and(|(_, key)| key.is_valid(now)) && self.session.is_none_or(is_on)
             }
-            (None, Some(token)) => {
-                let config = app.config();
-                let mut issuers = config.auth.issuers.iter();
-                now < token.ends_at && issuers.any(|issuer| *issuer.issuer == *token.issuer)
-            }
+            (None, Some(token)) => now < token.ends_at && app.config().auth.trusted.contains(&token.issuer),
             (None, None) => app.is_open(&ring),
         }
     }

@@ -147,7 +147,7 @@ fn caller_of(ring: &Ring, bearer: Bearer) -> Result<Caller, Problem> {
         key: None,
         session: None,
         token: Some(Token {
-            issuer: Arc::from(bearer.issuer),
+            issuer: Arc::new(bearer.issuer),
             ends_at: bearer.ends_at,
         }),
     })

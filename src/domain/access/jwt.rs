@@ -47,8 +47,8 @@ pub enum TenantOf {
 /// Whom a token speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bearer {
-    /// Who made the token.
-    pub issuer: String,
+    /// Who made the token, and with which key.
+    pub issuer: Issuer,
     /// `jwt:<iss>#<sub>`: no name of an issuer has a `#`, so no two are alike.
     pub principal: String,
     /// The name of the tenant.
@@ -195,7 +195,7 @@ fn bearer(claims: &Map<String, Value>, issuer: &Issuer, now: Millis) -> Result<B
         }
     };
     Ok(Bearer {
-        issuer: issuer.name.clone(),
+        issuer: issuer.clone(),
         principal: format!("jwt:{}#{subject}", issuer.name),
         tenant,
         scopes: scopes(claims.get(&issuer.scopes_claim))?,
