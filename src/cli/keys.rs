@@ -369,11 +369,11 @@ async fn set(session: &Session, arguments: &SetArguments) -> Result<Exit, Failur
     }
     let name = &arguments.name;
     let body = json!({"routing": routing});
-    let made = session
+    let answer = session
         .client
         .patch(&["api", "tenants", name], &body, None)
         .await?;
-    let data = fields::data(&made.value);
+    let data = fields::data(&answer.value);
     let place = fields::text(data, &["default_pool_id"]).map_or_else(
         || "work that no rule takes goes nowhere".to_owned(),
         |id| format!("work that no rule takes goes to pool {id}"),

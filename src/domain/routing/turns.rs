@@ -60,11 +60,11 @@ mod tests {
     fn stirred(all: &[(u32, &[u8])], served: &Served) -> BTreeMap<TenantId, Vec<RecipientPoolId>> {
         let lists = all.iter().map(|(tenant, numbers)| {
             let tenant = TenantId(*tenant);
-            let mut list: Vec<RecipientPoolId> = numbers.iter().map(|number| queue(*number)).collect();
+            let mut queues: Vec<RecipientPoolId> = numbers.iter().map(|number| queue(*number)).collect();
             let last = served.last_of(tenant);
-            let first = list.iter().position(|id| last.is_none_or(|last| *id > last));
-            list.rotate_left(first.unwrap_or(0));
-            (tenant, list)
+            let first = queues.iter().position(|id| last.is_none_or(|last| *id > last));
+            queues.rotate_left(first.unwrap_or(0));
+            (tenant, queues)
         });
         lists.collect()
     }

@@ -43,14 +43,14 @@ pub fn walks(rows: &mut impl Rows, served: &mut Served, limit: usize) -> Result<
             let from_the_start = rows.scan(&DRAINS, &(tenant,), None, limit - of_tenant.len())?;
             of_tenant.extend(from_the_start);
         }
-        let mut list: Vec<RecipientPoolId> = Vec::with_capacity(of_tenant.len());
+        let mut queues: Vec<RecipientPoolId> = Vec::with_capacity(of_tenant.len());
         for (key, row) in of_tenant {
             if found.insert(key, row).is_none() {
-                list.push(key.1);
+                queues.push(key.1);
             }
         }
-        if !list.is_empty() {
-            stirred.insert(tenant, list);
+        if !queues.is_empty() {
+            stirred.insert(tenant, queues);
         }
     }
     let taken = served.take(&stirred, limit).into_iter();
