@@ -2,7 +2,6 @@
 //!
 //! Objects are answered as what was set of them, so they are JSON inside and no type has them; these say which fields there may
 //! be, and the tests of the document compare them with what a real router answers.
-#![expect(dead_code, reason = "nobody makes one: they are descriptions")]
 
 use std::collections::BTreeMap;
 

@@ -376,7 +376,7 @@ async fn a_stream_ends_with_its_token_and_with_its_session() {
     let issued = Issued::new().await;
     let token = issued.token("ann", "default", "*:read");
     let text = ended(&issued.face, "/api/stream", &token, async {
-        issued.face.clock.advance(360_000)
+        issued.face.clock.advance(360_000);
     })
     .await;
     assert!(text.contains("event: bye"), "{text}");
