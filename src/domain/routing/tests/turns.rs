@@ -153,6 +153,48 @@ fn test_28_the_sum_stays_zero_while_members_join_and_sets_vary() {
     }
 }
 
+/// Over as many picks as the weights of the eligible sum up to, each is chosen as often as its weight says: over random sets
+/// and weights, and again for the next set when the turns of the one before are all done. Whoever is away is never chosen.
+#[test]
+fn test_28_intervals_count_each_as_often_as_its_weight() {
+    let mut chance = Chance::new(2_801);
+    let names: Vec<String> = (0..9).map(|number| format!("m{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for round in 0..300 {
+        let strategy = if round % 2 == 0 {
+            ""
+        } else {
+            "weighted_round_robin"
+        };
+        let members = 1 + usize::try_from(chance.below(9)).unwrap();
+        let mut rig = Rig::new(strategy, &names[..members]);
+        let weights: Vec<u64> = (0..members).map(|_| chance.below(6)).collect();
+        rig.weights(&weights);
+        // The interleaved turn keeps its level from one set to the next, and counts within one set only.
+        for _ in 0..if strategy.is_empty() { 3 } else { 1 } {
+            let there: Vec<bool> = (0..members).map(|_| !chance.one_in(3)).collect();
+            for (name, there) in names.iter().zip(&there) {
+                rig.member(name, |_, live| {
+                    live.state = if *there {
+                        RecipientState::Available
+                    } else {
+                        RecipientState::Offline
+                    };
+                });
+            }
+            let expected = weights
+                .iter()
+                .zip(&there)
+                .map(|(weight, there)| if *there { *weight } else { 0 });
+            let expected: Vec<u64> = expected.collect();
+            let picks = rig.winners(usize::try_from(expected.iter().sum::<u64>()).unwrap());
+            let picked = |name: &&str| picks.split(' ').filter(|pick| pick == name).count() as u64;
+            let counts: Vec<u64> = names[..members].iter().map(picked).collect();
+            assert_eq!(counts, expected, "{strategy} {weights:?} {there:?}: {picks}");
+        }
+    }
+}
+
 #[test]
 fn test_22_a_missing_weight_is_one_wherever_the_member_stands() {
     for missing in 0..3 {

@@ -128,7 +128,12 @@ pub fn look<R: Rows>(
             }
             Ok(passed) => {
                 world.lay_over(passed, units);
-                held += passed.read.candidates.values().map(Vec::len).sum::<usize>();
+                held += passed
+                    .read
+                    .candidates
+                    .values()
+                    .map(|members| members.len())
+                    .sum::<usize>();
                 tried.decided.push((wish, judged));
             }
             Err(_) => {}

@@ -5,8 +5,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::crew::Threads;
 use super::shelf::{OfTenant, Shelf};
-use crate::domain::routing::candidate::{Candidate, Learned};
+use crate::domain::routing::candidate::{Candidate, Learned, Members};
+use crate::domain::routing::crew::Crew;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::{PipelineMode, Recipient, RecipientState, Trait};
 use crate::domain::routing::pass::{Ends, Flow, Passed, World};
@@ -210,7 +212,7 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         self.read(|rows| routing_objects::recipient_pool_named(rows, self.tenancy.tenant, name))
     }
 
-    fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, StoreError> {
+    fn candidates(&self, id: RecipientPoolId) -> Result<Members, StoreError> {
         let members = self.read(|rows| self.of_tenant.members(rows, self.tenancy.tenant, id))?;
         members.iter().map(|member| self.candidate(id, member)).collect()
     }
@@ -254,6 +256,10 @@ impl<R: Rows> World for StoreWorld<'_, R> {
 
     fn tried_before(&self, _work: &Work) -> Result<Vec<(RecipientId, DecisionId)>, StoreError> {
         Ok(self.tried.borrow().clone())
+    }
+
+    fn crew(&self) -> &dyn Crew {
+        &Threads
     }
 
     fn stopwatch(&self) -> u64 {
