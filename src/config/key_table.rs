@@ -62,7 +62,7 @@ pub(super) const DOCUMENT: &[Key] = &[
     map("logging", Section::Logging, "The daemon's own log"),
     key(
         "crontabs",
-        Shape::Crontabs,
+        Shape::FilesOr(Section::Crontab),
         Nothing,
         "Tables of cron that are read as they are",
     ),

@@ -1,9 +1,9 @@
-//! The part of the table of keys that is about who may call and what is kept of it.
+//! The part of the table of keys that is about who may call and what is kept of it, and about declared routing.
 
 use super::key_table::{COUNT_MAX, DAY, NO_END, SECOND, key, map, text};
 use super::keys::Unset::{Is, Nothing, Required};
 use super::keys::{Key, Section};
-use super::shape::Shape::{Duration, Integer, ListOf, OneOf};
+use super::shape::Shape::{Boolean, Duration, FilesOr, Integer, ListOf, OneOf};
 use super::shape::Text;
 
 pub(super) const AUTH: &[Key] = &[
@@ -122,20 +122,6 @@ pub(super) const TENANT_ROUTING: &[Key] = &[
     ),
 ];
 
-pub(super) const ROUTING: &[Key] = &[
-    key(
-        "pipelineMode",
-        OneOf(MODES),
-        Is("linear"),
-        "How checks run where neither pool nor tenant say so",
-    ),
-    map(
-        "alertSecret",
-        Section::HiddenSecret,
-        "What alerts of routing are signed with, as the reports of jobs are",
-    ),
-];
-
 pub(super) const RATE_LIMIT: &[Key] = &[
     key(
         "perSecond",
@@ -163,5 +149,48 @@ pub(super) const RETENTION_AUDIT: &[Key] = &[
         Integer(1, COUNT_MAX),
         Is("1000000"),
         "Rows of it that are kept of each tenant; the oldest go first",
+    ),
+];
+
+pub(super) const ROUTING: &[Key] = &[
+    key(
+        "bundles",
+        FilesOr(Section::RoutingBundle),
+        Nothing,
+        "Files of declared routing that are applied at the start, at each reload and whenever they change",
+    ),
+    key(
+        "enforce",
+        Boolean,
+        Is("false"),
+        "What somebody changes by hand in what they declare is put back; otherwise `ductor bundle status` shows it",
+    ),
+    key(
+        "pipelineMode",
+        OneOf(MODES),
+        Is("linear"),
+        "How checks run where neither pool nor tenant say so",
+    ),
+    map(
+        "alertSecret",
+        Section::HiddenSecret,
+        "What alerts of routing are signed with, as the reports of jobs are",
+    ),
+];
+
+pub(super) const ROUTING_BUNDLE: &[Key] = &[
+    text("path", Text::Path, Required, "The file, YAML or JSON"),
+    text("tenant", Text::NodeName, Is("default"), "Whose objects these are"),
+    key(
+        "prune",
+        Boolean,
+        Is("false"),
+        "Objects that the file no longer has go, if the same bundle has applied them",
+    ),
+    text(
+        "drainTo",
+        Text::Value,
+        Nothing,
+        "With `prune`: the pool where the waiting work of pools and claim queues that go waits then",
     ),
 ];

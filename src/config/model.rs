@@ -10,7 +10,8 @@ use super::access::{AuthConfig, RateLimitConfig};
 use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
-use super::tenants::{RoutingConfig, TenantConfig};
+use super::routing::RoutingConfig;
+use super::tenants::TenantConfig;
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;

@@ -13,7 +13,7 @@ use super::model::{
 };
 use super::reading::{Field, Fields, Reading};
 use super::report_model::{HeartbeatConfig, NotifyConfig};
-use super::{reports, tenants};
+use super::{reports, routing, tenants};
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
@@ -48,7 +48,7 @@ pub(super) fn read(reading: &mut Reading<'_>, word: &str, field: &Field, config:
         "egress" => egress(reading, field, &mut config.egress),
         "auth" => access::auth(reading, field, &mut config.auth),
         "tenants" => config.tenants = tenants::tenants(reading, field),
-        "routing" => tenants::routing(reading, field, &mut config.routing),
+        "routing" => routing::routing(reading, field, &mut config.routing),
         _ => {}
     }
 }

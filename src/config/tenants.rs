@@ -1,4 +1,4 @@
-//! The sections `tenants` and `routing`: who shares the daemon, and how their work is routed.
+//! The section `tenants`: who shares the daemon, and how their work is routed.
 
 use std::rc::Rc;
 
@@ -7,10 +7,7 @@ use serde::{Serialize, Serializer};
 use super::access::tenant_name;
 use super::fault::{Fault, shown};
 use super::keys::Section;
-use super::model::SecretSource;
 use super::reading::{Field, Fields, Reading};
-use super::report_model::shown_secret;
-use super::reports;
 use super::sections::{open, set};
 use super::tree::Node;
 use crate::domain::routing::objects::PipelineMode;
@@ -42,31 +39,11 @@ pub struct TenantRoutingConfig {
     pub pipeline_mode: PipelineMode,
 }
 
-/// How work is routed where nobody else says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RoutingConfig {
-    #[serde(serialize_with = "shown_mode")]
-    pub pipeline_mode: PipelineMode,
-    /// None: alerts are not signed.
-    #[serde(serialize_with = "shown_secret")]
-    pub alert_secret: Option<SecretSource>,
-}
-
-impl Default for RoutingConfig {
-    fn default() -> Self {
-        Self {
-            pipeline_mode: PipelineMode::Linear,
-            alert_secret: None,
-        }
-    }
-}
-
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde hands over a reference to the field"
 )]
-fn shown_mode<S: Serializer>(mode: &PipelineMode, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn shown_mode<S: Serializer>(mode: &PipelineMode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(mode.word())
 }
 
@@ -120,18 +97,8 @@ fn tenant_routing(reading: &mut Reading<'_>, field: &Field) -> Option<TenantRout
     })
 }
 
-fn mode(reading: &mut Reading<'_>, fields: &Fields) -> Option<PipelineMode> {
+pub(super) fn mode(reading: &mut Reading<'_>, fields: &Fields) -> Option<PipelineMode> {
     let field = fields.get("pipelineMode")?;
     let text = format!("{} must be inherit, linear, dag or shadow", field.label);
     reading.choice(&field, &MODES, &text)
-}
-
-pub(super) fn routing(reading: &mut Reading<'_>, field: &Field, routing: &mut RoutingConfig) {
-    let Some(fields) = open(reading, field, Section::Routing, "routing.") else {
-        return;
-    };
-    set(&mut routing.pipeline_mode, mode(reading, &fields));
-    if let Some(field) = fields.get("alertSecret") {
-        routing.alert_secret = reports::secret(reading, &field, "routing.alertSecret: ");
-    }
 }

@@ -24,7 +24,7 @@ pub(super) const RESTART: [&str; 9] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 25] = [
+pub(super) const LIVE: [&str; 27] = [
     "auth.issuers",
     "auth.sessionTtl",
     "crontabs",
@@ -38,6 +38,8 @@ pub(super) const LIVE: [&str; 25] = [
     "retention.logs.bytes",
     "retention.runs",
     "routing.alertSecret",
+    "routing.bundles",
+    "routing.enforce",
     "routing.pipelineMode",
     "server.allowedHosts",
     "server.allowedOrigins",

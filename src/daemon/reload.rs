@@ -11,6 +11,7 @@ use tokio::sync::{Mutex, watch};
 use super::book;
 use super::difference::{Difference, SettingChange, keep_running};
 use super::loader::{Loaded, Unusable};
+use super::reconciler::Bundles;
 use super::tenants;
 use crate::config::{self, Config, Fault, Paint, Place, Sources};
 use crate::domain::workflow::definition::Definition;
@@ -42,6 +43,7 @@ struct Inner {
     standing: RwLock<Standing>,
     in_force: watch::Sender<Arc<Config>>,
     keep: watch::Sender<Keep>,
+    bundles: Bundles,
 }
 
 /// What is known about the configuration in force.
@@ -126,6 +128,7 @@ impl Reloader {
                 standing: RwLock::new(standing),
                 in_force: watch::Sender::new(Arc::new(loaded.config)),
                 keep: watch::Sender::new(keep),
+                bundles: Bundles::default(),
             }),
         }
     }
@@ -143,6 +146,11 @@ impl Reloader {
     /// What retention keeps, now and after each reload.
     pub(super) fn follow_keep(&self) -> watch::Receiver<Keep> {
         self.inner.keep.subscribe()
+    }
+
+    /// What is known about the bundles that it names.
+    pub fn bundles(&self) -> Bundles {
+        self.inner.bundles.clone()
     }
 
     /// What is known about it.

@@ -18,13 +18,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
-use super::bridge;
 use super::caller;
 use super::error::Problem;
 use super::once::{self, Gate};
 use super::origin::Foreign;
+use super::{bridge, bundles};
 use crate::engine::metrics::in_seconds;
-use crate::words::ids;
+use crate::words::{ids, limits};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -150,6 +150,9 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
     if parts.uri.path().starts_with(bridge::HEAD) {
         // What a worker has made is a payload, and may be as large as any.
         max = max.max(bridge::body_bytes_max());
+    }
+    if parts.uri.path().starts_with(bundles::HEAD) {
+        max = max.max(limits::BUNDLE_BODY_BYTES_MAX);
     }
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let announced = body.size_hint().lower();

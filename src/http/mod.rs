@@ -20,6 +20,7 @@ mod dags;
 mod dead_letters;
 mod decision_shapes;
 mod decisions;
+mod declared;
 mod declared_shapes;
 mod dry_runs;
 mod endings;
@@ -34,6 +35,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod kept_bundles;
 mod keys;
 mod live_routing;
 #[cfg(test)]
@@ -121,6 +123,8 @@ mod front_tests;
 mod graph_tests;
 #[cfg(test)]
 mod job_list_tests;
+#[cfg(test)]
+mod kept_bundle_tests;
 #[cfg(test)]
 mod key_tests;
 #[cfg(test)]

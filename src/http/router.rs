@@ -17,12 +17,12 @@ use super::operation::{
 use super::paging::PARAMS;
 use super::{
     assignments, audit, backups, bridge, bundles, claims, config, dead_letters, decision_shapes, decisions,
-    declared_shapes, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, keys, log_search,
-    logs, metrics, nodes, once, openapi, overview, pages, pauses, recipient_pools, recipients, replay,
-    retries, route, routing_queues, rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals,
-    run_start, run_steps, run_values, run_waiting, runs, schedules, sessions, shadow_campaigns, slots, start,
-    status, store_check, strategies, stream, tail, tenants, timeline, traits, week, why, workflow_list,
-    workflow_versions, workflows,
+    declared_shapes, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, kept_bundles, keys,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, recipient_pools, recipients,
+    replay, retries, route, routing_queues, rule_trials, rules, run_again, run_bulk, run_list, run_pins,
+    run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, sessions, shadow_campaigns,
+    slots, start, status, store_check, strategies, stream, tail, tenants, timeline, traits, week, why,
+    workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -317,6 +317,8 @@ fn declared_routing(page: Page) -> Page {
         post "/api/rules:test", rule_trials::test, testRule, "rule:read", "Tries an expression, or a rule that is stored, on invented work.",
             fields(&rule_trials::FIELDS), shows(any_data), unaudited();
         get "/api/routing/bundle", bundles::export, exportBundle, "bundle:read", "All that is declared for routing, as one document.", shows(any_data);
+        get "/api/routing/bundles", kept_bundles::list, listBundles, "bundle:read",
+            "The bundles that the configuration keeps in force: synced, drifted or failed, and why.", shows(any_list);
         post "/api/routing/bundle:diff", bundles::diff, diffBundle, "bundle:read", "What a document would change.",
             fields(&bundles::FIELDS), shows(any_data), unaudited();
         post "/api/routing/bundle:apply", bundles::apply, applyBundle, "bundle:write", "Makes what is declared what a document says: all of it, or nothing.",

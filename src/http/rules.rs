@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{self, Declared, Wanted};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
-use super::recipient_pools::place_of;
 use super::routing::{self, EXPECTED, VIEW};
 use crate::domain::routing::print::View;
 use crate::engine::changes::rules::{self as changes, shown};
@@ -38,12 +38,15 @@ pub(super) const FILTERS: [Param; 3] = [
 /// How one is deleted.
 pub(super) const DELETION: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    tenant: TenantId,
-    id: RuleId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    move |tx| {
-        let row = tx.get(&RULES, &(tenant, id))?;
+/// Rules.
+pub(super) struct AllRules;
+
+impl Declared for AllRules {
+    type Id = RuleId;
+    const KIND: &'static str = KIND;
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &RuleId) -> Result<Option<u64>, StoreError> {
+        let row = tx.get(&RULES, &(tenant, *id))?;
         Ok(row.map(|row| row.object.record_version))
     }
 }
@@ -109,31 +112,14 @@ fn page(
     (of, enabled): (&[String], Option<bool>),
     view: View,
 ) -> Result<Page<Value>, StoreError> {
-    let place = place_of(paging).map(|id| (tenant, RuleId(id)));
-    let scan = if paging.ascending {
-        Rows::scan
-    } else {
-        Rows::scan_back
-    };
-    // There are at most so many of a tenant.
-    let all = scan(rows, &RULES, &(tenant,), place.as_ref(), limits::RULES_MAX)?;
-    let mut found = Vec::new();
-    let (mut last, mut more) = (None, false);
-    for ((_, id), row) in all {
+    let among = (tenant, paging, limits::RULES_MAX);
+    declared::page(rows, &RULES, among, (RuleId, |id| id.0), |_, id, row| {
         let attached = row.attached_to.map_or_else(String::new, |id| id.to_string());
         let is_enabled = row.object.fields().get("enabled") != Some(&Value::Bool(false));
-        if !of.is_empty() && !of.contains(&attached) || enabled.is_some_and(|wanted| wanted != is_enabled) {
-            continue;
-        }
-        if found.len() == paging.size {
-            more = true;
-            break;
-        }
-        found.push(shown(id, &row, view));
-        last = Some(id.0);
-    }
-    let last = last.filter(|_| more);
-    Ok(paging.page(found, last.as_ref().map(<[u8; 16]>::as_slice)))
+        let is_wanted =
+            (of.is_empty() || of.contains(&attached)) && enabled.is_none_or(|wanted| wanted == is_enabled);
+        Ok(is_wanted.then(|| shown(id, row, view)))
+    })
 }
 
 /// Changes what is sent of one.
@@ -144,13 +130,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&app, &caller),
-        routing::id_of::<RuleId>(KIND, &text)?,
-    );
-    let (once, sent) = routing::guarded_fields(once, &body)?;
-    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(&app, once, "change rule", version_of(caller.tenant, id), change).await
+    let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
+    one.patch(&app, once, &body, ("change rule", changes::patch))
+        .await
 }
 
 /// Removes one.
@@ -162,11 +144,10 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&app, &caller),
-        routing::id_of::<RuleId>(KIND, &text)?,
+    let (one, pairs) = (
+        Wanted::<AllRules>::of(&app, &caller, &text)?,
+        input::query(&uri, &DELETION)?,
     );
-    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id);
-    routing::change(&app, once, "delete rule", version_of(caller.tenant, id), change).await
+    one.delete(&app, once, (&pairs, &body), ("delete rule", changes::delete))
+        .await
 }

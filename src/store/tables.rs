@@ -10,7 +10,9 @@ use super::live_rows::{
     AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
     SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
-use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
+use super::routing_rows::{
+    BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
+};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -271,8 +273,10 @@ tables! {
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
     /// Steps that wait until work is done.
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
+    /// Bundles that daemons keep in force, by name.
+    110 BUNDLE_LOADS "bundle_loads" (TenantId, String) => BundleLoad;
     /// What tenants say of their routing.
-    110 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
+    111 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
 }
 
 #[cfg(test)]

@@ -466,6 +466,20 @@ pub const STALE_LOOKED_AT_MAX: usize = 10_000;
 pub const MEMBERS_MAX: usize = 100_000;
 /// Cases that one request tries a rule on.
 pub const RULE_CASES_MAX: usize = 100;
+/// How often a daemon looks at the files of its bundles.
+pub const BUNDLE_LOOK_MS: u64 = 1_000;
+/// How long after a failure a bundle is tried again, although no declared object has changed.
+pub const BUNDLE_RETRY_MS: u64 = 15_000;
+/// Differences of one bundle that are kept to be shown.
+pub const BUNDLE_CHANGES_SHOWN_MAX: usize = 200;
+/// Bytes of the document of a bundle.
+pub const BUNDLE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a request with such a document in a text: each line has an escape.
+pub const BUNDLE_BODY_BYTES_MAX: u64 = 32 << 20;
+/// Values of such a document.
+pub const BUNDLE_NODES_MAX: usize = 1_000_000;
+/// Values of it that stand there by aliases alone.
+pub const BUNDLE_ALIASED_NODES_MAX: usize = 1_000;
 /// Recipients of a tenant that a bundle can be about.
 pub const BUNDLE_RECIPIENTS_MAX: usize = 100_000;
 /// Tests of one bundle.

@@ -17,7 +17,7 @@ use crate::store::routing_rows::{ObjectIdRow, ObjectRow, RecipientPoolRow, Recip
 use crate::store::tables::{
     CLAIM_QUEUE_NAMES, CLAIM_QUEUES, RECIPIENT_POOLS, RECIPIENTS, RULES, TRAITS, WORKFLOW_VERSIONS, WORKFLOWS,
 };
-use crate::store::{Abort, Rows, StoreError, Tx, routing_live};
+use crate::store::{Abort, Rows, StoreError, Tx, offers, routing_live};
 use crate::words::ids::{RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::names::JobName;
@@ -201,7 +201,7 @@ fn is_published(
     }
 }
 
-/// Recipient pools that would go while work waits in them, and recipients that would go while they work.
+/// Recipient pools and claim queues that would go while work waits in them, and recipients that would go while they work.
 fn in_the_way(
     rows: &mut impl Rows,
     tenant: TenantId,
@@ -219,6 +219,14 @@ fn in_the_way(
                     found.push(fault.member("pool", name.as_str()));
                 }
             }
+            Write::RemoveClaimQueue(id, name) if drain_to.is_none() => {
+                let open = offers::in_order(rows, tenant, *id, None, 1)?;
+                if !open.is_empty() {
+                    let detail = format!("work is offered in the claim queue `{name}`; say `drain_to`");
+                    let fault = Fault::new("", "claim_queue.has_open_offers", detail);
+                    found.push(fault.member("claim_queue", name.as_str()));
+                }
+            }
             Write::RemoveRecipient(id, name) if assignments::has_open(rows, tenant, *id)? => {
                 let detail = format!("the recipient `{name}` has open assignments");
                 let fault = Fault::new("", "recipient.has_open_assignments", detail);
@@ -231,6 +239,7 @@ fn in_the_way(
             | Write::Rule(..)
             | Write::Trait(..)
             | Write::ClaimQueue(..)
+            | Write::RemoveClaimQueue(..)
             | Write::RemoveRule(_)
             | Write::RemoveTrait(_) => {}
         }
@@ -343,7 +352,8 @@ fn put(
         Write::RemoveRecipientPool(..)
         | Write::RemoveRecipient(..)
         | Write::RemoveRule(_)
-        | Write::RemoveTrait(_) => remove(tx, by, write, drain_to)?,
+        | Write::RemoveTrait(_)
+        | Write::RemoveClaimQueue(..) => remove(tx, by, write, drain_to)?,
     }
     Ok(())
 }
@@ -374,6 +384,16 @@ fn remove(
         Write::RemoveTrait(key) => {
             put_trait(tx, tenant, key, None)?;
             tx.tell("routing.trait", key, 0, Some("deleted"));
+            None
+        }
+        Write::RemoveClaimQueue(id, name) => {
+            if let Some(to) = drain_to {
+                waiting::drain_offers_to(tx, tenant, *id, to)?;
+            }
+            tx.remove(&CLAIM_QUEUES, &(tenant, *id))?;
+            tx.remove(&CLAIM_QUEUE_NAMES, &(tenant, name.clone()))?;
+            routing_live::revise(tx, tenant)?;
+            tx.tell("routing.claim_queue", id, 0, Some("deleted"));
             None
         }
         Write::RecipientPool(..)
