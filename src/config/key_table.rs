@@ -82,8 +82,18 @@ pub(super) const DOCUMENT: &[Key] = &[
         Section::Egress,
         "What the HTTP steps of workflows may reach",
     ),
-    map("auth", Section::Auth, "Keys and sessions: who may call"),
-    map("routing", Section::Routing, "Routing that is declared in files"),
+    map("auth", Section::Auth, "Keys, sessions and issuers: who may call"),
+    key(
+        "tenants",
+        ListOf(Section::Tenant),
+        Nothing,
+        "Tenants that are there from the start on",
+    ),
+    map(
+        "routing",
+        Section::Routing,
+        "How work is routed where neither pool nor tenant say so",
+    ),
 ];
 
 pub(super) const EGRESS: &[Key] = &[key(

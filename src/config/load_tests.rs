@@ -201,7 +201,7 @@ fn unknown_key_is_error() {
             "1:1 unknown key `qqqqqqqqqqqq` in the document",
         ),
         ("ledger: {}", "1:1 'ledger' is not supported yet"),
-        ("tenants: {acme: {}}", "1:1 'tenants' is not supported yet"),
+        ("receipts: {}", "1:1 'receipts' is not supported yet"),
         ("egress: {deny: []}", "1:10 unknown key `deny` in `egress`"),
         (
             "defaults: {onFailure: {retry: {bad: 1}}}",

@@ -62,8 +62,11 @@ mod substitute;
 mod syntax;
 mod task_order;
 mod tasks;
+mod tenants;
 mod tree;
 
+#[cfg(test)]
+mod access_tests;
 #[cfg(test)]
 mod cronstable_tests;
 #[cfg(test)]
@@ -87,7 +90,7 @@ mod schema_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
-pub use access::{AuthConfig, RateLimitConfig};
+pub use access::{AuthConfig, IssuerConfig, RateLimitConfig};
 pub use crontab::crontab_as_yaml;
 pub use dag_model::{DagConfig, ExpandConfig, OnReject, TaskConfig, TaskKind, TriggerRule, WorkConfig};
 pub use dags::{DAGS_MAX, TASKS_MAX};
@@ -118,3 +121,4 @@ pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
 pub use strict_json::{NotStrict, strict_json};
 pub use substitute::Environment;
+pub use tenants::{TenantConfig, TenantRoutingConfig};

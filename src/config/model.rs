@@ -11,6 +11,7 @@ use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
 use super::routing::RoutingConfig;
+use super::tenants::TenantConfig;
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
@@ -39,6 +40,8 @@ pub struct Config {
     pub notify: NotifyConfig,
     pub egress: EgressConfig,
     pub auth: AuthConfig,
+    /// In the order of the file.
+    pub tenants: Vec<TenantConfig>,
     pub routing: RoutingConfig,
 }
 

@@ -7,22 +7,44 @@ use serde::Serialize;
 
 use super::fault::{Fault, Place, shown};
 use super::keys::Section;
+use super::model::SecretSource;
 use super::reading::{Field, Reading, resolved};
+use super::report_model::shown_secret;
+use super::reports;
 use super::sections::{open, set};
+use super::tenants::{mode, shown_mode};
 use super::tree::{Node, Value};
 use crate::domain::access::naming::{TENANT_RULE, is_tenant};
+use crate::domain::routing::objects::PipelineMode;
 
 /// Bundles of one daemon. Each is looked at every few seconds.
 const BUNDLES_MAX: usize = 100;
 
-/// Bundles, and what happens when somebody changes by hand what they declare.
-#[derive(Clone, Debug, Default, Serialize)]
+/// Bundles, what happens when somebody changes by hand what they declare, and what holds where nobody else says so.
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoutingConfig {
+    /// How checks run where neither pool nor tenant say so.
+    #[serde(serialize_with = "shown_mode")]
+    pub pipeline_mode: PipelineMode,
+    /// None: alerts are not signed.
+    #[serde(serialize_with = "shown_secret")]
+    pub alert_secret: Option<SecretSource>,
     /// What was changed by hand is put back.
     pub enforce: bool,
     /// In the order of the file, which is the order in which they are applied.
     pub bundles: Vec<BundleConfig>,
+}
+
+impl Default for RoutingConfig {
+    fn default() -> Self {
+        Self {
+            pipeline_mode: PipelineMode::Linear,
+            alert_secret: None,
+            enforce: false,
+            bundles: Vec::new(),
+        }
+    }
 }
 
 /// One file of declared routing.
@@ -49,6 +71,10 @@ pub(super) fn routing(reading: &mut Reading<'_>, field: &Field, routing: &mut Ro
     };
     if let Some(field) = fields.get("enforce") {
         set(&mut routing.enforce, reading.boolean(&field));
+    }
+    set(&mut routing.pipeline_mode, mode(reading, &fields));
+    if let Some(field) = fields.get("alertSecret") {
+        routing.alert_secret = reports::secret(reading, &field, "routing.alertSecret: ");
     }
     let Some(field) = fields.get("bundles") else {
         return;

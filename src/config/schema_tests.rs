@@ -37,6 +37,9 @@ fn companions(section: Section, word: &str, value: &str) -> &'static [(&'static 
         (Section::Secret, "name") | (Section::HiddenText | Section::HiddenSecret, "nonsense") => {
             &[("fromEnvVar", "X")]
         }
+        (Section::Issuer, field) if !field.starts_with("key") || field == "keyId" => {
+            &[("keyFile", "issuer.pem")]
+        }
         (Section::RoutingBundle, "drainTo") => &[("prune", "true")],
         (Section::Verify, "timeout") => &[("command", "'true'")],
         _ => &[],

@@ -50,6 +50,10 @@ pub(super) enum Shape {
     ListOf(Section),
 }
 
+/// A public key of Ed25519, as one would write it in a flow map: that of RFC 8410.
+#[cfg(test)]
+const PEM: &str = "\"-----BEGIN PUBLIC KEY-----\\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\\n-----END PUBLIC KEY-----\"";
+
 /// What a text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text {
@@ -63,6 +67,7 @@ pub(super) enum Text {
     NodeName,
     Origin,
     Path,
+    PublicKey,
     Replaced,
     Shell,
     SlotPoolName,
@@ -92,6 +97,7 @@ impl Text {
             | Self::FilePath
             | Self::JobName
             | Self::LogLevel
+            | Self::PublicKey
             | Self::Shell
             | Self::SlotPoolName
             | Self::TaskId
@@ -116,6 +122,7 @@ impl Text {
             Self::NodeName => "name of lower-case letters, digits, `.`, `_`, `-`",
             Self::Origin => "origin",
             Self::Path | Self::FilePath => "path",
+            Self::PublicKey => "public key in PEM",
             Self::Shell => "absolute path",
             Self::SlotPoolName => "name of a slot pool",
             Self::TaskRef => "name of a task of the same dag",
@@ -148,6 +155,7 @@ impl Text {
             Self::Origin => &["https://ops.example.org"],
             Self::Path => &["here/there", "/srv/x", "'${HERE:-a}'"],
             Self::Replaced => &["https://ops.example.org", "'https://ops.example.org/${HERE:-a}'"],
+            Self::PublicKey => &[PEM],
             Self::Shell => &["/bin/bash"],
             Self::TaskId => &["second", "2", "'a b'"],
             Self::TaskRef => &["first"],
@@ -174,6 +182,7 @@ impl Text {
             Self::NodeName => &["A", "''"],
             Self::Origin => &["ops.example.org", "https://a/b"],
             Self::Path | Self::User | Self::Variable => &["''"],
+            Self::PublicKey => &["text", "''"],
             Self::Shell => &["bash", "''"],
             Self::SlotPoolName | Self::TaskRef => &["nowhere"],
             Self::TaskId => &["a/b", "a#0", "''"],

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{bundle_files, schedule_check::Schedules, schedule_lints, secret_check};
+use super::{bundle_files, issuer_keys, schedule_check::Schedules, schedule_lints, secret_check};
 use crate::config::{self, Config, Environment, Fault, Form, Origin, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
@@ -171,6 +171,14 @@ impl Loader {
         match Sources::read(&self.path, &environment) {
             Ok(sources) => {
                 let judged = judge(&sources, &environment, &self.overrides, &Schedules);
+                let judged = judged.and_then(|(mut config, findings)| {
+                    let faults = issuer_keys::read(&mut config);
+                    if faults.is_empty() {
+                        Ok((config, findings))
+                    } else {
+                        Err(faults)
+                    }
+                });
                 (sources, judged)
             }
             Err(faults) => (Sources::default(), Err(faults)),

@@ -8,6 +8,7 @@ mod dag;
 mod difference;
 pub mod doors;
 mod identity;
+mod issuer_keys;
 mod loader;
 mod next_fires;
 mod open;
@@ -18,6 +19,7 @@ mod schedule_check;
 mod schedule_lints;
 mod secret_check;
 mod supervise;
+mod tenants;
 
 pub use book::{book_of, definitions_of, schedule_of};
 pub use difference::{ChangedName, Difference, NameChanges, SettingChange};

@@ -12,6 +12,7 @@ use super::book;
 use super::difference::{Difference, SettingChange, keep_running};
 use super::loader::{Loaded, Unusable};
 use super::reconciler::Bundles;
+use super::tenants;
 use crate::config::{self, Config, Fault, Paint, Place, Sources};
 use crate::domain::workflow::definition::Definition;
 use crate::engine::changes::retire::{Keep, KeepAudit, KeepLogs};
@@ -219,6 +220,8 @@ impl Inner {
         let current = self.engine.book();
         let (node, trusted) = (current.node.clone(), current.locks_trusted);
         let book = book::book_of(&read, node, definitions, &versions, trusted).map_err(defect)?;
+        let made = tenants::make(&self.engine, &read).await;
+        made.map_err(|why| self.not_recorded(&why))?;
         // From here on nothing can fail: it is in force.
         self.engine.shelf.replace(book);
         self.keep.send_replace(keep_of(&read));

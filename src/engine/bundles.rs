@@ -29,12 +29,12 @@ pub async fn look(
     document: Document,
     wish: Wish,
 ) -> Result<Result<Planned, No>, StoreError> {
-    let now = Micros::from(engine.now().wall);
+    let (now, egress) = (Micros::from(engine.now().wall), engine.book().egress.clone());
     engine
         .read(move |tx| {
             // Ids of all kinds of objects are made alike.
             let mut fresh = || RuleId::fresh().0;
-            bundles::look(tx, &tenancy, &document, &wish, (now, &mut fresh))
+            bundles::look(tx, &tenancy, &document, &wish, &egress, (now, &mut fresh))
         })
         .await
 }
@@ -79,6 +79,7 @@ pub async fn keep(
     let by = Wisher {
         tenant,
         principal: format!("daemon {node}"),
+        egress: engine.book().egress.clone(),
     };
     let change = engine.store.change("keep bundle", move |tx| {
         if let Err(no) = bundles::apply(tx, &by, &bundle, &planned)? {

@@ -106,7 +106,7 @@ pub(super) async fn apply(
             return Ok(harmless(&applied(&planned)));
         }
         let asked = once.clone().ask(reply);
-        let (by, name) = (routing::wisher(&caller), document.name.clone());
+        let (by, name) = (routing::wisher(&app, &caller), document.name.clone());
         let told = desk::apply(&app.engine, by, name, planned, asked).await?;
         if matches!(told, Told::Now(Err(No::Stale), None)) {
             continue;

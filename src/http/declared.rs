@@ -39,9 +39,9 @@ pub(super) struct Wanted<D: Declared> {
 
 impl<D: Declared> Wanted<D> {
     /// What is no id names nothing.
-    pub(super) fn of(caller: &Caller, text: &str) -> Result<Wanted<D>, Problem> {
+    pub(super) fn of(app: &App, caller: &Caller, text: &str) -> Result<Wanted<D>, Problem> {
         Ok(Wanted {
-            by: wisher(caller),
+            by: wisher(app, caller),
             id: routing::id_of::<D::Id>(D::KIND, text)?,
         })
     }

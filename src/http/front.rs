@@ -176,8 +176,8 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
         return Problem::not_found("there is nothing at this path").into_response();
     }
     let passage = match once::look_up(app, &mut parts, &bytes).await {
-        Ok(Gate::Open(passage)) => passage,
-        Ok(Gate::Closed(response)) => return response,
+        Ok(Gate::Open(passage)) => Some(passage),
+        Ok(Gate::Closed) => None,
         Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
         Err(problem) => return problem.into_response(),
     };
@@ -185,7 +185,10 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
         parts.uri = inner;
     }
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
-    once::keep(app, passage, response).await
+    match passage {
+        Some(passage) => once::keep(app, passage, response).await,
+        None => response,
+    }
 }
 
 /// Endpoints without a prefix, whose refusals have the member `error`.

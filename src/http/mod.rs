@@ -18,8 +18,10 @@ mod config;
 mod credentials;
 mod dags;
 mod dead_letters;
+mod decision_shapes;
 mod decisions;
 mod declared;
+mod declared_shapes;
 mod dry_runs;
 mod endings;
 mod error;
@@ -76,6 +78,7 @@ mod schedules;
 mod serve;
 mod sessions;
 mod shadow_campaigns;
+mod shapes;
 mod slots;
 mod start;
 mod status;
@@ -156,6 +159,10 @@ mod slot_tests;
 mod stream_tests;
 #[cfg(test)]
 mod system_tests;
+#[cfg(test)]
+mod tenant_tests;
+#[cfg(test)]
+mod token_tests;
 #[cfg(test)]
 mod workflow_tests;
 

@@ -84,7 +84,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientPoolId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -197,7 +197,7 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&caller, &text)?;
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
     one.patch(&app, once, &body, ("change pool", changes::patch))
         .await
 }
@@ -212,7 +212,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (one, pairs) = (
-        Wanted::<Pools>::of(&caller, &text)?,
+        Wanted::<Pools>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
@@ -229,7 +229,7 @@ pub(super) async fn set_enabled(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&caller, &text)?;
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let mut faults: Vec<Fault> = sent
         .keys()
@@ -360,7 +360,7 @@ pub(super) async fn reset(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&caller, &text)?;
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
     one.change(
         &app,
         once.expecting(&body)?,

@@ -80,7 +80,7 @@ pub(super) async fn create(
     let member_of = routing::id_of::<RecipientPoolId>("pool", &text)?;
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, member_of, id, sent.clone());
@@ -229,7 +229,7 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Recipients>::of(&caller, &text)?;
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
     one.patch(&app, once, &body, ("change recipient", changes::patch))
         .await
 }
@@ -244,7 +244,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (one, pairs) = (
-        Wanted::<Recipients>::of(&caller, &text)?,
+        Wanted::<Recipients>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
@@ -283,7 +283,7 @@ async fn set_state(
     body: &[u8],
     state: RecipientState,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Recipients>::of(caller, text)?;
+    let one = Wanted::<Recipients>::of(app, caller, text)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::set_state(tx, by, id, state);
     one.change(app, once.expecting(body)?, "recipient state", work)
         .await
@@ -298,7 +298,7 @@ pub(super) async fn join(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let one = Wanted::<Recipients>::of(&caller, &text)?;
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::join(tx, by, id, member_of);
     one.change(&app, once.expecting(&body)?, "add member", work).await
 }
@@ -313,7 +313,7 @@ pub(super) async fn leave(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let one = Wanted::<Recipients>::of(&caller, &text)?;
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
     let pairs = input::query(&uri, &DROPPING)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::drop_membership(tx, by, id, member_of);
     one.delete(&app, once, (&pairs, &body), ("drop member", work))

@@ -58,7 +58,11 @@ pub(super) async fn create(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RuleId::fresh());
+    let (sent, by, id) = (
+        routing::fields(&body)?,
+        routing::wisher(&app, &caller),
+        RuleId::fresh(),
+    );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
     routing::create(&app, once, "create rule", "/api/rules", change).await
 }
@@ -126,7 +130,7 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<AllRules>::of(&caller, &text)?;
+    let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
     one.patch(&app, once, &body, ("change rule", changes::patch))
         .await
 }
@@ -141,7 +145,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (one, pairs) = (
-        Wanted::<AllRules>::of(&caller, &text)?,
+        Wanted::<AllRules>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     one.delete(&app, once, (&pairs, &body), ("delete rule", changes::delete))

@@ -65,7 +65,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         CampaignId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -143,7 +143,7 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Campaigns>::of(&caller, &text)?;
+    let one = Wanted::<Campaigns>::of(&app, &caller, &text)?;
     one.patch(&app, once, &body, ("change campaign", changes::patch))
         .await
 }
@@ -158,7 +158,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (one, pairs) = (
-        Wanted::<Campaigns>::of(&caller, &text)?,
+        Wanted::<Campaigns>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     one.delete(&app, once, (&pairs, &body), ("delete campaign", changes::delete))

@@ -83,7 +83,7 @@ pub(super) async fn put(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Traits>::of(&caller, &key)?;
+    let one = Wanted::<Traits>::of(&app, &caller, &key)?;
     let work = |tx: &mut Tx<'_>, by: &Wisher, key: String, sent| changes::put(tx, by, &key, sent);
     one.patch(&app, once, &body, ("declare trait", work)).await
 }
@@ -98,7 +98,7 @@ pub(super) async fn delete(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (one, pairs) = (
-        Wanted::<Traits>::of(&caller, &key)?,
+        Wanted::<Traits>::of(&app, &caller, &key)?,
         input::query(&uri, &DELETION)?,
     );
     let work = |tx: &mut Tx<'_>, by: &Wisher, key: String| changes::delete(tx, by, &key);
@@ -115,7 +115,7 @@ pub(super) async fn create_queue(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         ClaimQueueId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create_queue(tx, &by, id, sent.clone());

@@ -1,6 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
-use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow, TenantSettings};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -275,13 +275,15 @@ tables! {
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
     /// Bundles that daemons keep in force, by name.
     110 BUNDLE_LOADS "bundle_loads" (TenantId, String) => BundleLoad;
+    /// What tenants say of their routing.
+    111 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::BUNDLE_LOADS.index, super::NAMES.len() - 1);
+        assert_eq!(super::TENANT_SETTINGS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

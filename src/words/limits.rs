@@ -410,6 +410,14 @@ pub const KEY_NAME_CHARS_MAX: usize = 100;
 pub const SESSIONS_PER_KEY_MAX: usize = 32;
 /// The last use of a key is written at most this often.
 pub const KEY_USE_PERIOD_MS: u64 = 60_000;
+/// Bytes of a token of an issuer; more is none.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of the name of whom a token speaks for.
+pub const SUBJECT_BYTES_MAX: usize = 200;
+/// Keys of issuers in the configuration.
+pub const ISSUERS_MAX: usize = 32;
+/// Callers whose requests are counted at a time; those who have rested longest are forgotten.
+pub const RATED_CALLERS_MAX: usize = 10_000;
 /// Failed keys of one address in [`FAILED_KEYS_PERIOD_MS`]; after that it has to wait.
 pub const FAILED_KEYS_MAX: usize = 10;
 /// See [`FAILED_KEYS_MAX`].

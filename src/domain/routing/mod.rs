@@ -70,6 +70,7 @@ mod told;
 pub mod trial;
 #[cfg(test)]
 mod trial_tests;
+pub mod turns;
 pub mod waiting;
 pub mod wants;
 pub mod work;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::declared::{Outcome, Wisher, first_row, next_row, now};
+use super::declared::{Outcome, Wisher, check_alert_address, first_row, next_row, now};
 use super::routing::{assignments, waiting};
 use super::{recipient_pools, recipients};
 use crate::domain::routing::bundle::{Declared, Document, Plan, Tested, Topology, Write, plan, run};
@@ -21,6 +21,7 @@ use crate::store::{Abort, Rows, StoreError, Tx, offers, routing_live};
 use crate::words::ids::{RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::names::JobName;
+use crate::words::network::EgressRule;
 use crate::words::time::Micros;
 
 /// What is asked for beside the document.
@@ -110,6 +111,7 @@ pub fn look(
     tenancy: &Tenancy,
     document: &Document,
     wish: &Wish,
+    egress: &[EgressRule],
     (at, fresh): (Micros, &mut dyn FnMut() -> [u8; 16]),
 ) -> Result<Result<Planned, No>, StoreError> {
     let tenant = tenancy.tenant;
@@ -124,6 +126,7 @@ pub fn look(
         return Ok(Err(No::Moved(plan.digest_current)));
     }
     let mut faults = std::mem::take(&mut plan.faults);
+    faults.extend(alert_addresses(&before, document, egress));
     for (index, (slug, version)) in document.workflows.iter().enumerate() {
         if !is_published(rows, tenant, slug, *version)? {
             let detail = format!("there is no such published version of a workflow `{slug}`");
@@ -162,6 +165,22 @@ pub fn look(
         drain_to,
         conflicts,
     }))
+}
+
+/// What is wrong with the addresses of alerts of a document.
+fn alert_addresses(before: &Topology, document: &Document, egress: &[EgressRule]) -> Vec<Fault> {
+    let each = document.recipient_pools.iter().enumerate();
+    let faults = each.filter_map(|(index, set)| {
+        let name = set.get("name").and_then(serde_json::Value::as_str);
+        let mut known = before.recipient_pools.values();
+        let old = known
+            .find(|one| Some(one.name.as_str()) == name)
+            .map(|one| &one.set);
+        let fault = check_alert_address(set, old, egress)?;
+        let pointer = format!("/pools/{index}{}", fault.pointer);
+        Some(Fault { pointer, ..fault })
+    });
+    faults.collect()
 }
 
 fn is_published(

@@ -16,7 +16,7 @@ use crate::domain::routing::ready::{Prepared, ReadyRule};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
 use crate::store::routing_live::{self, Lookup};
-use crate::store::tables::{LEARNED, STRATEGY_STATES, TENANTS};
+use crate::store::tables::{LEARNED, RECIPIENT_POOLS, STRATEGY_STATES, TENANT_SETTINGS, TENANTS};
 use crate::store::{Rows, StoreError, memory, routing_objects};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId};
 use crate::words::limits;
@@ -39,19 +39,40 @@ pub struct Tenancy {
 }
 
 impl Tenancy {
-    /// That of a tenant.
-    pub fn of(rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+    /// That of a tenant; where it says nothing of how checks run, they run as the daemon has it.
+    pub fn of(rows: &mut impl Rows, tenant: TenantId, mode: PipelineMode) -> Result<Tenancy, StoreError> {
         let name = match rows.get(&TENANTS, &(tenant,))? {
             Some(row) => row.name,
             None => DEFAULT_NAME.to_owned(),
         };
+        let settings = rows.get(&TENANT_SETTINGS, &(tenant,))?.unwrap_or_default();
+        let default_recipient_pool = match &settings.default_recipient_pool {
+            Some(text) => recipient_pool_of(rows, tenant, text)?,
+            None => None,
+        };
+        let own = [settings.pipeline_mode, mode, PipelineMode::Linear];
+        let mut said = own.into_iter().filter(|mode| *mode != PipelineMode::Inherit);
         Ok(Tenancy {
             tenant,
             name,
-            default_recipient_pool: None,
-            pipeline_mode: PipelineMode::Linear,
+            default_recipient_pool,
+            pipeline_mode: said.next().unwrap_or(PipelineMode::Linear),
         })
     }
+}
+
+/// The recipient pool of a tenant that an id or a name means, if there is one.
+pub fn recipient_pool_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    text: &str,
+) -> Result<Option<RecipientPoolId>, StoreError> {
+    if let Ok(id) = text.parse::<RecipientPoolId>()
+        && rows.has(&RECIPIENT_POOLS, &(tenant, id))?
+    {
+        return Ok(Some(id));
+    }
+    routing_objects::recipient_pool_named(rows, tenant, text)
 }
 
 /// What passes over one snapshot have decided, and nobody has written yet.
