@@ -269,15 +269,18 @@ tables! {
     107 SHADOW_TALLIES "shadow_tallies" (TenantId, CampaignId) => Tally;
     /// What campaigns said of decisions.
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
-    /// Steps that wait until work is done.
-    109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
+    /// Steps that wait until work is done, by
+    /// the work that is awaited, and the work that the step would have routed itself: the same, unless that is a duplicate.
+    109 WORK_WAITERS "work_waiters" (TenantId, WorkId, WorkId) => WorkWaiter;
+    /// Index: what waits in a queue or is offered, by its work.
+    110 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::WORK_WAITERS.index, super::NAMES.len() - 1);
+        assert_eq!(super::WORK_ITEMS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

@@ -468,6 +468,8 @@ pub const RULES_MAX: usize = 10_000;
 pub const TRAITS_MAX: usize = 1_000;
 /// Claim queues of a tenant.
 pub const CLAIM_QUEUES_MAX: usize = 1_000;
+/// Steps that wait for the same work: one has routed it, others are duplicates.
+pub const WORK_WAITERS_MAX: usize = 1_000;
 /// Shadow campaigns of a tenant.
 pub const CAMPAIGNS_MAX: usize = 1_000;
 /// Shadow campaigns that run on one recipient pool at a time.

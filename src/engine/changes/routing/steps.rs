@@ -17,8 +17,9 @@ use crate::store::keys::DigestKey;
 use crate::store::live_rows::{DecisionRow, WorkWaiter};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::{DECISION_INDEX, WORK_WAITERS};
-use crate::store::{Abort, Rows, StoreError, Tx, graphs, runs};
+use crate::store::{Abort, Rows, StoreError, Tx, graphs, runs, waiting_work};
 use crate::words::ids::{DecisionId, TenantId, WorkId};
+use crate::words::limits;
 use crate::words::payload::JsonText;
 
 /// Decisions over the same work that are looked through for who has done it.
@@ -31,6 +32,8 @@ pub enum Done {
     Decided {
         /// The decision.
         text: JsonText,
+        /// Over which work: where the work of the step is a duplicate, the work that was routed before.
+        work: WorkId,
         /// The work is not over.
         is_open: bool,
         /// The decision, if it was made now.
@@ -38,6 +41,8 @@ pub enum Done {
     },
     /// It is not.
     Not(No),
+    /// It is a duplicate of work for which so many wait that nobody else may.
+    Crowded(WorkId),
 }
 
 /// Decides, unless this attempt has a decision; with a waiter its step hears when the work is over.
@@ -52,16 +57,28 @@ pub fn decide(
     if let Some((_, first)) = of_work(tx, tenant, work, true, 1)?.into_iter().next() {
         return Ok(Done::Decided {
             text: first.text,
-            is_open: tx.has(&WORK_WAITERS, &(tenant, work))?,
+            work,
+            is_open: tx.has(&WORK_WAITERS, &(tenant, work, work))?,
             written: None,
         });
     }
     let written = match route::commit(tx, shelf, tenancy, wish, judged)? {
         Routed::Decided(written) => written,
-        Routed::Existing(text) => {
+        Routed::Existing(existing, text) => {
+            let is_open = waiter.is_some() && is_open(tx, tenant, existing)?;
+            if let Some(waiter) = waiter.filter(|_| is_open) {
+                let key = (tenant, existing, work);
+                let most = limits::WORK_WAITERS_MAX;
+                let others = tx.scan(&WORK_WAITERS, &(tenant, existing), None, most)?.len();
+                if others >= most && !tx.has(&WORK_WAITERS, &key)? {
+                    return Ok(Done::Crowded(existing));
+                }
+                tx.put(&WORK_WAITERS, &key, waiter)?;
+            }
             return Ok(Done::Decided {
                 text,
-                is_open: false,
+                work: existing,
+                is_open,
                 written: None,
             });
         }
@@ -70,12 +87,13 @@ pub fn decide(
     // What nobody has and nobody may get is over already.
     let is_open = written.item.is_some() || !written.decision.winners.is_empty();
     if let Some(waiter) = waiter.filter(|_| is_open) {
-        tx.put(&WORK_WAITERS, &(tenant, work), waiter)?;
+        tx.put(&WORK_WAITERS, &(tenant, work, work), waiter)?;
     }
     let kept = decisions::decision(tx, tenant, written.decision.id)?;
     let text = kept.expect("it was kept just now").text;
     Ok(Done::Decided {
         text,
+        work,
         is_open,
         written: Some(written),
     })
@@ -104,19 +122,35 @@ fn of_work(
 
 /// Work is over: whoever waits for it hears so.
 pub(super) fn over(tx: &mut Tx<'_>, tenant: TenantId, work: WorkId) -> Result<(), StoreError> {
-    let Some(waiter) = tx.get(&WORK_WAITERS, &(tenant, work))? else {
-        return Ok(());
-    };
-    tx.remove(&WORK_WAITERS, &(tenant, work))?;
-    let Some(run) = runs::by_id(tx, waiter.run)?.filter(|run| !run.state.is_terminal()) else {
-        return Ok(());
-    };
-    let fact = StoredFact::WorkOver {
-        step: waiter.step,
-        attempt: waiter.attempt,
-        work,
-    };
-    graphs::append_fact(tx, &run, &fact)
+    for (key, waiter) in tx.scan(&WORK_WAITERS, &(tenant, work), None, usize::MAX)? {
+        tx.remove(&WORK_WAITERS, &key)?;
+        let Some(run) = runs::by_id(tx, waiter.run)?.filter(|run| !run.state.is_terminal()) else {
+            continue;
+        };
+        let fact = StoredFact::WorkOver {
+            step: waiter.step,
+            attempt: waiter.attempt,
+            work,
+        };
+        graphs::append_fact(tx, &run, &fact)?;
+    }
+    Ok(())
+}
+
+/// Whether somebody has the work, or may get it yet.
+fn is_open(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<bool, StoreError> {
+    if waiting_work::has_item(rows, tenant, work)? {
+        return Ok(true);
+    }
+    for (id, _) in of_work(rows, tenant, work, false, DECISIONS_LOOKED_AT)? {
+        for assignment in routing_live::by(rows, tenant, (Lookup::Decision, id.0), usize::MAX)? {
+            let held = routing_live::assignment(rows, tenant, assignment)?;
+            if held.is_some_and(|held| held.state.is_live()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// What was made of work that is over, or why nothing was.
