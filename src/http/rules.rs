@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::app::App;
 use super::caller::Caller;
@@ -16,9 +16,11 @@ use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
 use super::recipient_pools::place_of;
 use super::routing::{self, EXPECTED, VIEW};
+use crate::domain::routing::fault::Fault;
 use crate::domain::routing::print::View;
 use crate::engine::changes::rules::{self as changes, shown};
-use crate::store::tables::RULES;
+use crate::engine::never_true;
+use crate::store::tables::{RULE_ERRORS, RULES};
 use crate::store::{Rows, StoreError, Tx};
 use crate::words::ids::{RuleId, TenantId};
 use crate::words::limits;
@@ -56,7 +58,11 @@ pub(super) async fn create(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RuleId::fresh());
-    let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
+    let never = never_true(&app, caller.tenant, None, &sent).await?;
+    let change = move |tx: &mut Tx<'_>| {
+        let outcome = changes::create(tx, &by, id, sent.clone())?;
+        Ok(outcome.warned(never.as_ref()))
+    };
     routing::create(&app, once, "create rule", "/api/rules", change).await
 }
 
@@ -70,9 +76,33 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &[VIEW])?)?;
     let (tenant, id) = (caller.tenant, routing::id_of::<RuleId>(KIND, &text)?);
-    let found = app.engine.read(move |tx| tx.get(&RULES, &(tenant, id))).await?;
-    let row = found.ok_or_else(|| routing::missing(KIND, &text))?;
-    Ok(routing::show(&headers, shown(id, &row, view)))
+    let found = app.engine.read(move |tx| {
+        let errors = tx.get(&RULE_ERRORS, &(tenant, id))?;
+        Ok((tx.get(&RULES, &(tenant, id))?, errors))
+    });
+    let (row, errors) = found.await?;
+    let row = row.ok_or_else(|| routing::missing(KIND, &text))?;
+    let warnings: Vec<Fault> = errors.iter().map(changes::error_warning).collect();
+    let shown = shown(id, &row, errors.as_ref(), view);
+    Ok(routing::show_warned(&headers, &shown, &warnings))
+}
+
+/// The rule was true for nothing that was routed lately: looked for before it is written, because the writer has no time.
+async fn never_true(
+    app: &App,
+    tenant: TenantId,
+    id: Option<RuleId>,
+    sent: &Map<String, Value>,
+) -> Result<Option<Fault>, Problem> {
+    let sent = sent.clone();
+    let draft = app
+        .engine
+        .read(move |tx| changes::draft(tx, tenant, id, sent.clone()))
+        .await?;
+    Ok(match draft {
+        Some(rule) => never_true::warning(&app.engine, tenant, rule).await?,
+        None => None,
+    })
 }
 
 /// Rules by pages, newest first.
@@ -125,7 +155,8 @@ fn page(
             more = true;
             break;
         }
-        found.push(shown(id, &row, view));
+        let errors = rows.get(&RULE_ERRORS, &(tenant, id))?;
+        found.push(shown(id, &row, errors.as_ref(), view));
         last = Some(id.0);
     }
     let last = last.filter(|_| more);
@@ -142,7 +173,11 @@ pub(super) async fn patch(
 ) -> Result<Response, Problem> {
     let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
     let (once, sent) = routing::guarded_fields(once, &body)?;
-    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
+    let never = never_true(&app, caller.tenant, Some(id), &sent).await?;
+    let change = move |tx: &mut Tx<'_>| {
+        let outcome = changes::patch(tx, &by, id, sent.clone())?;
+        Ok(outcome.warned(never.as_ref()))
+    };
     routing::change(&app, once, "change rule", version_of(caller.tenant, id), change).await
 }
 

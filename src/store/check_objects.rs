@@ -106,8 +106,9 @@ fn check_recipients(
 }
 
 fn check_rules(tx: &mut ReadTx, recipient_pools: &Places, findings: &mut Findings) -> Result<(), StoreError> {
-    let (mut names, mut rules_of) = (Index::new(), Index::new());
+    let (mut names, mut rules_of, mut known) = (Index::new(), Index::new(), BTreeSet::new());
     let unreadable = every(tx, &all::RULES, |(tenant, id), row| {
+        known.insert((tenant, id));
         let name = &row.object.name;
         names.row(&(tenant, name.clone()), ObjectIdRow(id.0));
         let of = row.attached_to.unwrap_or(OF_TENANT);
@@ -123,6 +124,11 @@ fn check_rules(tx: &mut ReadTx, recipient_pools: &Places, findings: &mut Finding
     if !unreadable.is_empty() {
         return Ok(());
     }
+    every(tx, &all::RULE_ERRORS, |key, _| {
+        if !known.contains(&key) {
+            findings.push(format!("rule_errors: a row of rule {}, which is missing", key.1));
+        }
+    })?;
     names.compare(tx, &all::RULE_NAMES, findings)?;
     rules_of.compare(tx, &all::RULES_OF, findings)
 }

@@ -7,8 +7,8 @@ use super::graph_rows::{
 };
 use super::keys::{DigestKey, HighFirst};
 use super::live_rows::{
-    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
-    SnapshotRow, TimerRow, WorkRow, WorkWaiter,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
+    ShadowResult, SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::rows::{
@@ -274,13 +274,15 @@ tables! {
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId, WorkId) => WorkWaiter;
     /// Index: what waits in a queue or is offered, by its work.
     110 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
+    /// What went wrong with rules in decisions.
+    111 RULE_ERRORS "rule_errors" (TenantId, RuleId) => RuleErrors;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::WORK_ITEMS.index, super::NAMES.len() - 1);
+        assert_eq!(super::RULE_ERRORS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

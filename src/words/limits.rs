@@ -466,6 +466,14 @@ pub const BUNDLE_TESTS_MAX: usize = 1_000;
 pub const RULES_MAX: usize = 10_000;
 /// Traits of a tenant.
 pub const TRAITS_MAX: usize = 1_000;
+/// Characters that are kept of what went wrong with a rule.
+pub const RULE_ERROR_CHARS_MAX: usize = 512;
+/// Pieces of work on which a rule is tried when it is written: the newest ones.
+pub const RULE_LOOKS_BACK_MAX: usize = 10_000;
+/// Fewer say nothing about a rule.
+pub const RULE_LOOKS_BACK_MIN: usize = 10;
+/// A rule is not tried for longer than this when it is written.
+pub const RULE_LOOKS_BACK_MS: u64 = 300;
 /// Claim queues of a tenant.
 pub const CLAIM_QUEUES_MAX: usize = 1_000;
 /// Steps that wait for the same work: one has routed it, others are duplicates.

@@ -9,6 +9,7 @@ import { Json } from "../ui/json.js";
 import { Card, Facts, Loaded, PageHead } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { Time } from "../ui/time.js";
+import { ShadowOf } from "./routing_shadow.js";
 
 const VERDICTS = { won: ["check", "good", "won"], lost: ["dots", "calm", "eligible, not chosen"], rejected: ["cross", "wait", "not eligible"] };
 /** Candidates shown before "show all". */
@@ -56,6 +57,7 @@ export function Decision({ id }) {
   return html`<${PageHead} title=${html`<a class="plain trail" href=${to.routing()}>Routing</a> <span class="trail">/</span> Decision`} />
     <${Loaded} query=${query} lines=${8}>${(decision) => html`<div class="stack wide">
       <${Explained} decision=${decision} />
+      ${decision.shadow?.length > 0 && html`<${ShadowOf} shadow=${decision.shadow} />`}
       <${Card} title="Facts"><${Facts} of=${[
         ["Decision", html`<code>${decision.id}</code>`],
         ["Work", html`<code>${decision.work_id}</code>`],
