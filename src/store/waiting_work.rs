@@ -9,6 +9,7 @@ use super::tables::{ROUTING_WAITING, WAITING_ORDER, WORK_ITEMS};
 use super::tx::Tx;
 use crate::domain::routing::waiting::{Place, WaitKind, Waiting};
 use crate::words::ids::{RecipientPoolId, TenantId, WaitingId, WorkId};
+use crate::words::limits;
 use crate::words::time::Micros;
 
 /// Priorities of work, each a lane of a queue.
@@ -109,9 +110,11 @@ pub fn leave(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), St
     })
 }
 
-/// Whether work waits in a queue, or is offered.
-pub fn has_item(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<bool, StoreError> {
-    Ok(!rows.scan(&WORK_ITEMS, &(tenant, work), None, 1)?.is_empty())
+/// Where work waits in a queue, or is offered.
+pub fn items_of(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<Vec<WaitingId>, StoreError> {
+    // The same id may be sent with several pieces of work, and a person does not look at more than these.
+    let found = rows.scan(&WORK_ITEMS, &(tenant, work), None, limits::PAGE_MAX)?;
+    Ok(found.into_iter().map(|((_, _, id), Present {})| id).collect())
 }
 
 /// The next items of one lane behind a place, oldest first.

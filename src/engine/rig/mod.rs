@@ -28,6 +28,7 @@ mod lease_tests;
 mod load_tests;
 mod many_tests;
 mod model_tests;
+mod object_check_tests;
 mod queue_tests;
 mod removal_tests;
 mod report_tests;
