@@ -229,7 +229,8 @@ async fn report(session: &Session, given: &str) -> Result<Exit, Failure> {
         })?;
         return Ok(Exit::Done);
     }
-    say(show, report)
+    say(show, report)?;
+    Ok(Exit::Done)
 }
 
 fn head_of(campaign: &Value) -> String {

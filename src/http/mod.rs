@@ -135,6 +135,8 @@ mod pages_tests;
 #[cfg(test)]
 mod rule_trial_tests;
 #[cfg(test)]
+mod rule_warning_tests;
+#[cfg(test)]
 mod run_again_tests;
 #[cfg(test)]
 mod run_bulk_tests;

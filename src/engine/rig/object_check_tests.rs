@@ -142,24 +142,9 @@ fn a_row_that_points_to_nothing_is_named() {
     let rig = declared();
     let (team, nobody) = (RecipientPoolId([9; 16]), ObjectIdRow([9; 16]));
     let name = "nobody".to_owned();
-    beside(
-        &rig,
-        &all::RECIPIENT_POOL_NAMES,
-        (TENANT, name.clone()),
-        nobody,
-    );
-    beside(
-        &rig,
-        &all::RECIPIENT_NAMES,
-        (TENANT, team, name.clone()),
-        nobody,
-    );
-    beside(
-        &rig,
-        &all::RECIPIENT_EXTERNAL_IDS,
-        (TENANT, name.clone()),
-        nobody,
-    );
+    beside(&rig, &all::RECIPIENT_POOL_NAMES, (TENANT, name.clone()), nobody);
+    beside(&rig, &all::RECIPIENT_NAMES, (TENANT, team, name.clone()), nobody);
+    beside(&rig, &all::RECIPIENT_EXTERNAL_IDS, (TENANT, name.clone()), nobody);
     beside(
         &rig,
         &all::MEMBERS,
@@ -173,12 +158,7 @@ fn a_row_that_points_to_nothing_is_named() {
         (TENANT, team, RuleId([9; 16])),
         NameRow(name.clone()),
     );
-    beside(
-        &rig,
-        &all::CLAIM_QUEUE_NAMES,
-        (TENANT, name.clone()),
-        nobody,
-    );
+    beside(&rig, &all::CLAIM_QUEUE_NAMES, (TENANT, name.clone()), nobody);
     beside(&rig, &all::CAMPAIGN_NAMES, (TENANT, name), nobody);
     let runs = CampaignRuns {
         sample_percent: 100,

@@ -14,7 +14,7 @@ use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::domain::routing::work::Work;
 use crate::store::tables::STRATEGY_STATES;
 use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live, waiting_work};
-use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
+use crate::words::ids::{DecisionId, RecipientPoolId, TenantId, WorkId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
