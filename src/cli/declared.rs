@@ -191,7 +191,9 @@ fn flatten(before: &str, map: &Map<String, Value>, lines: &mut Vec<(String, Stri
                 flatten(&name, inside, lines);
             }
             Value::String(text) => lines.push((name, text.clone())),
-            other => lines.push((name, other.to_string())),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                lines.push((name, value.to_string()));
+            }
         }
     }
 }

@@ -53,7 +53,7 @@ impl Shadows {
 
     /// Looks at some of what is pending; false if nothing was.
     async fn turn(&self) -> Result<bool, RouterError> {
-        let looked = self.engine.read(|tx| shadows::look(tx)).await?;
+        let looked = self.engine.read(shadows::look).await?;
         if looked.is_empty() {
             return Ok(false);
         }

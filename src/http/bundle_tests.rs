@@ -223,7 +223,7 @@ async fn test_49_hand_made_objects_are_taken_over_and_live_values_stay() {
 #[test]
 fn yaml_is_read_as_what_was_written() {
     let value = json!({"a": [{"b": "true", "c": []}, "x: y", 1.5, null, ["z", [1]]], "d": {}, "e-f": {"g": "multi\nline",
-        "h": "", "i": "0x10", "j": "~", "k": "- no", "l": "2026-12-25", "m": "é \u{7f} \"q\"", "0": "null"}});
+        "h": "", "i": "0x10", "j": "~", "k": "- no", "l": "2026-12-25", "m": "é \u{7f}\u{85}\u{9f}\u{2028}\u{feff}\u{ffff}\u{10fffe} \"q\" \\ \u{1}\u{1b}", "0": "null"}});
     let text = yaml(&value);
     let read = config::read_plain("b.yaml", &text).unwrap_or_else(|fault| panic!("{text}\n{fault:?}"));
     assert_eq!(read.value, value, "{text}");

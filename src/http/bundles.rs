@@ -71,7 +71,7 @@ pub(super) async fn diff(State(app): State<App>, caller: Caller, body: Bytes) ->
     let (document, wish) = read(&body)?;
     let tenancy = app.engine.tenancy(caller.tenant).await?;
     let looked = desk::look(&app.engine, tenancy, document, wish).await?;
-    Ok(harmless(shown(&looked.map_err(refuse)?)))
+    Ok(harmless(&shown(&looked.map_err(refuse)?)))
 }
 
 /// Applies a document: all of it, or nothing.
@@ -94,7 +94,7 @@ pub(super) async fn apply(
             return Err(refuse(No::Conflict(first.clone())));
         }
         if wish.dry_run {
-            return Ok(harmless(applied(&planned)));
+            return Ok(harmless(&applied(&planned)));
         }
         let asked = once.clone().ask(reply);
         let (by, name) = (routing::wisher(&caller), document.name.clone());
@@ -110,12 +110,13 @@ pub(super) async fn apply(
     Err(refuse(No::Stale))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the shape of every reply")]
 fn reply(_: &mut Tx<'_>, done: &Applied) -> Result<Option<Answer>, StoreError> {
     let planned = done.as_ref().ok();
     Ok(planned.map(|planned| once::ok(&json!({"data": applied(planned)}))))
 }
 
-fn harmless(data: Value) -> Response {
+fn harmless(data: &Value) -> Response {
     let mut response = Json(json!({"data": data})).into_response();
     response.extensions_mut().insert(Harmless);
     response

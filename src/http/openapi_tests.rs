@@ -337,9 +337,12 @@ impl Stage {
             }
         };
         let fields = fields.map(|field| (field.name.to_owned(), value(field)));
-        let body = match operation.body {
-            Some(_) => examples()[operation.id]["body"].to_string(),
-            None => Value::from(fields.collect::<Map<_, _>>()).to_string(),
+        let shown = ["testRule", "diffBundle", "applyBundle"].contains(&operation.id);
+        let body = if operation.body.is_some() || shown {
+            let body = examples()[operation.id]["body"].to_string();
+            body.replace("019ad0e0-0001-7000-8000-000000000001", &self.routing[0])
+        } else {
+            Value::from(fields.collect::<Map<_, _>>()).to_string()
         };
         let method = operation.method.to_ascii_uppercase();
         let (headers, body) = match operation.method {

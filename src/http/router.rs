@@ -47,6 +47,7 @@ pub(super) fn page() -> Page {
         graphs,
         the_bridge,
         declared_routing,
+        campaigns_and_strategies,
         live_routing,
         the_daemon,
         who_calls,
@@ -332,6 +333,12 @@ fn declared_routing(page: Page) -> Page {
             query(&traits::FILTERS), query(&PARAMS), shows(any_page);
         get "/api/claim-queues/{claim_queue_id}", traits::show_queue, showClaimQueue, "claim:read", "One claim queue.",
             query(&recipient_pools::SHOWN), shows(any_data), versioned();
+    }
+}
+
+#[rustfmt::skip]
+fn campaigns_and_strategies(page: Page) -> Page {
+    routes! { page;
         post "/api/shadow-campaigns", shadow_campaigns::create, createShadowCampaign, "shadow:write",
             "Creates a campaign that compares another strategy with what a pool decides.", takes(any_object, true), creates(any_data);
         get "/api/shadow-campaigns", shadow_campaigns::list, listShadowCampaigns, "shadow:read", "Shadow campaigns by pages, newest first.",

@@ -266,6 +266,13 @@ pub(super) fn forget_assignment(
     tenant: TenantId,
     assignment: &Assignment,
 ) -> Result<(), StoreError> {
+    let holder = (tenant, assignment.recipient);
+    if let Some(live) = tx.get(&RECIPIENT_LIVE, &holder)? {
+        let forgotten = live.forgotten(assignment);
+        if forgotten != live {
+            tx.put(&RECIPIENT_LIVE, &holder, &forgotten)?;
+        }
+    }
     tx.remove(&ASSIGNMENTS, &(tenant, assignment.id))?;
     move_index(tx, tenant, assignment.id, &index_of(assignment), &[])
 }

@@ -29,6 +29,7 @@ impl CampaignRow {
     }
 
     /// The same, ended by itself.
+    #[must_use]
     pub fn stopped(&self, reason: &str, at: Micros) -> CampaignRow {
         let mut set = self.object.fields();
         set.insert("status".to_owned(), Value::from(Status::Stopped.word()));

@@ -6,8 +6,8 @@ use ductor::domain::routing::objects::RecipientState;
 use ductor::domain::routing::pass::Request;
 use ductor::engine::changes::declared::{Outcome, Wisher};
 use ductor::engine::changes::routing::assignments::{self, Act};
-use ductor::engine::changes::routing::route::{self, Wish};
 use ductor::engine::changes::routing::shelf::Shelf;
+use ductor::engine::changes::routing::route::{self, Wish};
 use ductor::engine::changes::routing::world::{StoreWorld, Tenancy};
 use ductor::engine::changes::routing::{drain, shadows, timers};
 use ductor::engine::changes::{campaigns, recipient_pools, recipients};
@@ -103,17 +103,17 @@ impl Stage<'_> {
     }
 
     fn route(&self, chance: &mut Chance) -> Change {
-        let (tenancy, shelf) = (self.tenancy(), Shelf::default());
+        let (tenant, cache) = (self.tenancy(), Shelf::default());
         let wish = Wish::fresh(self.request(chance), DecisionId::fresh());
         let now = Micros::from(self.now);
         let judged = self.store.read(|tx| {
-            let world = StoreWorld::new(tx, &shelf, &tenancy)?;
+            let world = StoreWorld::new(tx, &cache, &tenant)?;
             route::judge(&world, &wish, now)
         });
         let judged = judged.expect("a readable store");
         Box::new(move |tx| {
             if judged.outcome.is_ok() {
-                route::commit(tx, &shelf, &tenancy, &wish, &judged)?;
+                route::commit(tx, &cache, &tenant, &wish, &judged)?;
             }
             Ok(None)
         })
@@ -154,7 +154,7 @@ impl Stage<'_> {
 
     /// What is due, or one part of a queue that is stirred.
     fn turn(&self) -> Change {
-        let (tenancy, shelf) = (self.tenancy(), Shelf::default());
+        let (tenant, cache) = (self.tenancy(), Shelf::default());
         let now = Micros::from(self.now);
         let due = self
             .store
@@ -170,13 +170,13 @@ impl Stage<'_> {
             let Some(walk) = drain::walks(tx, 1)?.into_iter().next() else {
                 return Ok(None);
             };
-            let tried = drain::look(tx, &shelf, &tenancy, &walk, now)?;
+            let tried = drain::look(tx, &cache, &tenant, &walk, now)?;
             Ok(Some((walk, tried)))
         });
         let found = found.expect("a readable store");
         Box::new(move |tx| {
             if let Some((walk, tried)) = &found {
-                drain::commit(tx, &shelf, &tenancy, walk, tried)?;
+                drain::commit(tx, &cache, &tenant, walk, tried)?;
             }
             Ok(None)
         })

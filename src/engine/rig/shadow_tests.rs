@@ -95,7 +95,9 @@ fn code(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Refused(Refusal::Conflict(fault)) => fault.code,
         Outcome::Refused(Refusal::Invalid(faults)) => faults[0].code,
-        other => panic!("{other:?}"),
+        Outcome::Refused(Refusal::Missing(..) | Refusal::Full(_)) | Outcome::Done(_) => {
+            panic!("{outcome:?}")
+        }
     }
 }
 

@@ -71,11 +71,11 @@ pub(super) fn of_recipient(
     names: &Dictionary,
 ) -> Value {
     let mut shown = set.clone();
-    let named = |id: &RecipientPoolId| {
+    let called = |id: &RecipientPoolId| {
         let id = id.to_string();
         names.get(&id).cloned().unwrap_or(id)
     };
-    let all: Vec<String> = members_of.iter().map(named).collect();
+    let all: Vec<String> = members_of.iter().map(called).collect();
     shown.insert("pools".to_owned(), Value::from(all));
     Value::from(shown)
 }

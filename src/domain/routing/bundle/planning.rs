@@ -249,23 +249,23 @@ impl<'t> Planning<'t> {
     }
 
     /// The recipient pools that a recipient names.
-    fn memberships(&mut self, index: usize, named: Option<&Value>) -> Vec<RecipientPoolId> {
-        let names = match named {
-            Some(Value::Array(names)) if !names.is_empty() => names.as_slice(),
+    fn memberships(&mut self, index: usize, written: Option<&Value>) -> Vec<RecipientPoolId> {
+        let list = match written {
+            Some(Value::Array(list)) if !list.is_empty() => list.as_slice(),
             Some(_) | None => {
                 let detail = "must be the names of its pools, the primary one first";
                 self.fault(RECIPIENTS, index, Fault::new("/pools", "field.required", detail));
                 &[]
             }
         };
-        if names.len() > limits::MEMBERSHIPS_MAX {
+        if list.len() > limits::MEMBERSHIPS_MAX {
             let most = limits::MEMBERSHIPS_MAX;
             let detail = format!("a recipient is a member of at most {most} pools");
             self.fault(RECIPIENTS, index, Fault::new("/pools", "field.range", detail));
             return Vec::new();
         }
         let mut members_of = Vec::new();
-        for (place, name) in names.iter().enumerate() {
+        for (place, name) in list.iter().enumerate() {
             let known = name.as_str().and_then(|name| self.recipient_pools.get(name));
             let pointer = format!("/pools/{place}");
             match known.and_then(|id| id.parse::<RecipientPoolId>().ok()) {

@@ -1,5 +1,7 @@
 //! A document as YAML in one form: keys in order, blocks, texts in quotes wherever they could be anything else.
 
+use std::fmt::Write as _;
+
 use serde_json::Value;
 
 /// The text.
@@ -33,8 +35,13 @@ fn write(value: &Value, indent: usize, out: &mut String) {
                 }
             }
         }
-        other => {
-            out.push_str(&scalar(other));
+        Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => {
+            out.push_str(&scalar(value));
             out.push('\n');
         }
     }
@@ -58,8 +65,26 @@ fn below(value: &Value, indent: usize, out: &mut String) {
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
-        other => other.to_string(),
+        Value::String(text) => quoted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
+}
+
+/// In double quotes, as JSON writes it; what JSON leaves as it is but YAML does not call printable is escaped also.
+fn quoted(text: &str) -> String {
+    let json = Value::from(text).to_string();
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                write!(out, "\\u{:04x}", u32::from(letter)).expect("a string takes all");
+            }
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 /// A text that no reader takes for something else.

@@ -2,6 +2,7 @@
 //! waits for a decision has had its answer by then, and nothing that a decision is made from is touched.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use super::super::campaigns;
@@ -122,13 +123,16 @@ impl Judge {
     }
 }
 
+/// A decision, and what it was; nothing if it is gone.
+type Produced = ((TenantId, DecisionId), Option<(snapshot::Recalled, Passed)>);
+
 /// Looks at what is pending, the oldest decision of each tenant first.
 pub fn look(rows: &mut impl Rows) -> Result<Looked, StoreError> {
     let began = tokio::time::Instant::now();
     let patience = Duration::from_millis(limits::SHADOWS_PER_CHANGE_MS);
     let pending = rows.scan(&SHADOW_PENDING, &(), None, limits::SHADOWS_PER_CHANGE_MAX)?;
     let mut judges: BTreeMap<(TenantId, CampaignId), Option<Judge>> = BTreeMap::new();
-    let mut produced: Option<((TenantId, DecisionId), Option<(snapshot::Recalled, Passed)>)> = None;
+    let mut produced: Option<Produced> = None;
     let mut looked = Looked::default();
     for (key, _) in pending {
         if !looked.is_empty() && began.elapsed() > patience {
@@ -139,11 +143,11 @@ pub fn look(rows: &mut impl Rows) -> Result<Looked, StoreError> {
             looked.found.push((key, Found::Again));
             continue;
         }
-        if !judges.contains_key(&(tenant, id)) {
-            let judge = Judge::of(rows, tenant, id)?;
-            judges.insert((tenant, id), judge);
-        }
-        let Some(Some(judge)) = judges.get_mut(&(tenant, id)) else {
+        let judge = match judges.entry((tenant, id)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(Judge::of(rows, tenant, id)?),
+        };
+        let Some(judge) = judge else {
             looked.found.push((key, Found::Gone));
             continue;
         };

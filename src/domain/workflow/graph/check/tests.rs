@@ -359,7 +359,7 @@ fn every_place_knows_its_names() {
     bad["defaults"]["retry"]["retry_if"] = json!("eror.code == 1");
     bad["steps"][13]["args"]["template"]["a"] = json!("x {{ input.a }} {{ acc }}");
     bad["steps"][12]["args"]["assert"][0] = json!("error");
-    bad["edges"][11]["condition"] = json!("steps.end.output");
+    bad["edges"][12]["condition"] = json!("steps.end.output");
     let said = said(&bad);
     let places: Vec<&str> = said.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(
@@ -369,7 +369,7 @@ fn every_place_knows_its_names() {
             "/defaults/retry/retry_if",
             "/steps/12/args/assert/0",
             "/steps/13/args/template/a",
-            "/edges/11/condition"
+            "/edges/12/condition"
         ],
         "{said}"
     );
@@ -395,7 +395,9 @@ fn places_list_every_expression_of_a_document() {
         "/steps/1/args/body/edges/0/condition",
         "/steps/2/args/with",
         "/steps/5/when",
-        "/steps/14/args/message",
+        "/steps/14/args/work/kind",
+        "/steps/14/args/work/attributes",
+        "/steps/15/args/message",
     ] {
         assert!(pointers.contains(pointer), "{pointer}");
     }

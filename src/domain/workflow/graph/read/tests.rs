@@ -273,7 +273,6 @@ fn each_rule_of_a_step_has_its_sentence() {
         "EMIT",
         "CONTINUE_AS_NEW",
         "ACTION",
-        "ROUTE",
         "AI_ACTION",
         "AI_AGENT",
     ] {
@@ -389,9 +388,9 @@ fn each_rule_of_arguments_has_its_sentence() {
         "/steps/11/args workflow.missing a wait needs `duration`, like \"2s\", or `until`, an expression that gives an instant",
     );
     check(
-        "/steps/14/args/code",
+        "/steps/15/args/code",
         Value::Null,
-        "/steps/14/args workflow.missing `code` is missing",
+        "/steps/15/args workflow.missing `code` is missing",
     );
 }
 
