@@ -117,6 +117,8 @@ mod front_tests;
 #[cfg(test)]
 mod graph_tests;
 #[cfg(test)]
+mod hostile_routing_tests;
+#[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
 mod key_tests;

@@ -109,6 +109,28 @@ export const reasonsOf = (histogram) =>
   Object.entries(histogram ?? {}).sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]))
     .map(([code, count]) => `${number(count)} × ${code}`);
 
+/** What so many recipients are, by the code that rejected them. @type {Record<string, string>} */
+const MANY = {
+  "status.paused": "paused by administration", "status.disabled": "disabled", "state.offline": "offline", "state.paused": "out of rotation", "state.busy": "busy",
+  "tried.before": "had it before", excluded: "excluded by the request", cooldown: "resting", "capacity.concurrent": "full", "capacity.daily": "done for today",
+  "capacity.over_budget": "over capacity", "schedule.closed": "closed", "trait.missing": "without a trait that it wants", "trait.mismatch": "with another trait than it wants",
+  "rule.false": "ruled out", "rule.error": "with a rule that failed", "flow.limited": "at the rate of the pool", "weight.zero": "with a weight of 0",
+  "distance.outside": "too far away", "distance.unknown": "without a location", "claim.budget": "out of claims", "sla.cannot_meet": "too late for the deadline",
+};
+
+/**
+ * Why work waits, and what would change that.
+ * @param {any} item @param {RecipientPool} [pool]
+ */
+export function whyWaits(item, pool) {
+  if (pool?.config?.kill_switch) return "the pool is stopped: let it route again";
+  if (pool && plainWord(pool.status) !== "active") return `the pool is ${plainWord(pool.status)}`;
+  if (item.kind === "again") return "it came back, and is being routed anew";
+  const counted = Object.entries(item.histogram ?? {}).sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]));
+  if (counted.length === 0) return pool && pool.recipient_ids.length === 0 ? "nobody belongs to this pool: add a recipient" : "nobody was eligible";
+  return counted.map(([code, count]) => `${number(count)} ${MANY[code] ?? code}`).join(", ");
+}
+
 /** A family for an outcome. @param {string} outcome */
 export function outcomeState(outcome) {
   if (["assigned", "broadcast", "duplicate"].includes(outcome)) return "good";
