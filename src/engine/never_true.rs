@@ -8,7 +8,7 @@ use super::changes::routing::world::{Tenancy, live_of};
 use super::core::Engine;
 use crate::domain::routing::candidate::{Candidate, Learned};
 use crate::domain::routing::fault::Fault;
-use crate::domain::routing::objects::{ActionKind, Rule};
+use crate::domain::routing::objects::{ActionKind, RecipientPool, Rule};
 use crate::domain::routing::ready::ReadyRule;
 use crate::domain::routing::sight::{Sight, Times};
 use crate::domain::routing::trial;
@@ -41,19 +41,19 @@ struct Subject {
     program: Program,
     /// Empty where it reads the work alone.
     members: Vec<Candidate>,
+    within: Option<RecipientPool>,
     rule: Rule,
 }
 
-fn look(
-    rows: &mut impl Rows,
-    tenancy: &Tenancy,
-    rule: Rule,
-    now: Micros,
-) -> Result<Option<Fault>, StoreError> {
-    let tenant = tenancy.tenant;
+/// The rule, compiled, with those whom it is asked of; none where nothing can be said of it.
+fn subject(rows: &mut impl Rows, tenant: TenantId, rule: Rule) -> Result<Option<Subject>, StoreError> {
     let sees_recipient = matches!(rule.action.kind, ActionKind::Filter | ActionKind::Boost);
     let Ok(program) = ReadyRule::new(rule.clone()).program else {
         return Ok(None);
+    };
+    let within = match rule.attached_to {
+        Some(of) => routing_objects::recipient_pool(rows, tenant, of)?,
+        None => None,
     };
     let mut members = Vec::new();
     if sees_recipient && trial::reads_recipient(&program) {
@@ -78,14 +78,23 @@ fn look(
             return Ok(None);
         }
     }
-    let within = match rule.attached_to {
-        Some(of) => routing_objects::recipient_pool(rows, tenant, of)?,
-        None => None,
-    };
-    let subject = Subject {
+    Ok(Some(Subject {
         program,
         members,
+        within,
         rule,
+    }))
+}
+
+fn look(
+    rows: &mut impl Rows,
+    tenancy: &Tenancy,
+    rule: Rule,
+    now: Micros,
+) -> Result<Option<Fault>, StoreError> {
+    let tenant = tenancy.tenant;
+    let Some(subject) = subject(rows, tenant, rule)? else {
+        return Ok(None);
     };
     let began = tokio::time::Instant::now();
     let patience = Duration::from_millis(limits::RULE_LOOKS_BACK_MS);
@@ -99,16 +108,7 @@ fn look(
                 return Ok(None);
             }
             let Ok(work) = work.read::<Work>() else { continue };
-            let times = Times {
-                now,
-                waited_us: 0,
-                attempt: 1,
-            };
-            let mut sight = Sight::of_work(&work, times, &tenancy.name);
-            if let Some(within) = &within {
-                sight = sight.in_pool(within, 0, None);
-            }
-            if subject.is_true(&sight) {
+            if subject.is_true(&work, &tenancy.name, now) {
                 return Ok(None);
             }
             seen += 1;
@@ -121,7 +121,16 @@ fn look(
 }
 
 impl Subject {
-    fn is_true(&self, sight: &Sight) -> bool {
+    fn is_true(&self, work: &Work, tenant: &str, now: Micros) -> bool {
+        let times = Times {
+            now,
+            waited_us: 0,
+            attempt: 1,
+        };
+        let mut sight = Sight::of_work(work, times, tenant);
+        if let Some(within) = &self.within {
+            sight = sight.in_pool(within, 0, None);
+        }
         let holds = |member| sight.truth(&self.program, member) == Ok(true);
         if self.members.is_empty() {
             return holds(None);

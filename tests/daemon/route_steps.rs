@@ -246,7 +246,7 @@ fn a_cancelled_run_leaves_the_work_where_it_is() {
     assert_eq!(ended(&daemon, &run)["state"], "cancelled");
     daemon.kill9();
     daemon = daemon.restart();
-    assert_eq!(open(&daemon), [assignment.clone()]);
+    assert_eq!(open(&daemon), std::slice::from_ref(&assignment));
     act(&daemon, &assignment, "complete", &json!({}));
     assert_eq!(show(&daemon, &run)["state"], "cancelled");
     clean(&daemon);

@@ -1,7 +1,7 @@
 // What the report of a shadow campaign means: agreement, who would have more, and what nobody can say.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { agreementOf, contenderOf, shiftOf, worthOf } from "../../web/app/lib/shadow.js";
+import { agreementOf, contenderOf, shiftOf, shiftsOf, worthOf } from "../../web/app/lib/shadow.js";
 
 const report = (fields = {}) => ({ n: 100, agreement: { k: 61, n: 100, rate: 0.61, wilson95: [0.512, 0.7] }, total_variation: 0.1, no_candidate_rate: 0, errors: 0, value: null, value_reason: "no_overlap", ...fields });
 
@@ -33,4 +33,12 @@ test("what nobody can know is said plainly", () => {
 test("a campaign is called by what it compares", () => {
   assert.equal(contenderOf({ candidate: { strategy: "nearest" } }), "nearest");
   assert.equal(contenderOf({ candidate: { pipeline: { stages: [] } } }), "a pipeline of its own");
+});
+
+test("who would gain or lose most comes first, and the longest bar is full", () => {
+  const share = [["a", 0.25, 0.25], ["b", 0.5, 0.1], ["c", 0.25, 0.3]].map(([recipient, production, candidate]) => ({ recipient, recipient_id: recipient, production, candidate }));
+  const rows = shiftsOf(share);
+  assert.deepEqual(rows.map((row) => row.name), ["b", "c", "a"]);
+  assert.deepEqual([rows[0].nowPart, rows[0].thenPart], ["100%", "20%"]);
+  assert.deepEqual(shiftsOf([]), []);
 });

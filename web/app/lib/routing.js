@@ -98,6 +98,9 @@ const WORDS = {
 /** @param {Reason | undefined} reason */
 export const inWords = (reason) => (reason ? (WORDS[reason.code]?.(reason) ?? reason.code) : "");
 
+/** What was missing, behind a name. @param {string} text */
+export const wouldWin = (text) => (/^(one|\d+) more pick/.test(text) ? `would win after ${text}` : `would have won if ${text}`);
+
 /** Winners first, then who was eligible, then the others; each group by name. @param {Candidate[]} candidates */
 export function inOrder(candidates) {
   const rank = { won: 0, lost: 1, rejected: 2 };
@@ -124,7 +127,8 @@ const MANY = {
  */
 export function whyWaits(item, pool) {
   if (pool?.config?.kill_switch) return "the pool is stopped: let it route again";
-  if (pool && plainWord(pool.status) !== "active") return `the pool is ${plainWord(pool.status)}`;
+  const status = plainWord(pool?.status) || "active";
+  if (status !== "active") return `the pool is ${status}`;
   if (item.kind === "again") return "it came back, and is being routed anew";
   const counted = Object.entries(item.histogram ?? {}).sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]));
   if (counted.length === 0) return pool && pool.recipient_ids.length === 0 ? "nobody belongs to this pool: add a recipient" : "nobody was eligible";

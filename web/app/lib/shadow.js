@@ -27,9 +27,17 @@ export function shiftOf(share) {
     then: part(share.candidate),
     shift,
     said: shift === 0 ? "±0" : `${shift > 0 ? "+" : "−"}${(Math.abs(shift) * 100).toFixed(1)}`,
-    nowPart: width(share.production),
-    thenPart: width(share.candidate),
   };
+}
+
+/**
+ * Who would gain or lose most first; widths by the largest share of all.
+ * @param {any[]} share
+ */
+export function shiftsOf(share) {
+  const most = Math.max(...share.map((one) => Math.max(one.production, one.candidate)), 0) || 1;
+  return share.map((one) => ({ ...shiftOf(one), nowPart: width(one.production / most), thenPart: width(one.candidate / most) }))
+    .sort((one, other) => Math.abs(other.shift) - Math.abs(one.shift) || one.name.localeCompare(other.name));
 }
 
 /** What its choices would have been worth, or why nobody can say. @param {any} report */

@@ -2,7 +2,7 @@
 import { html, useState } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { inOrder, inWords, outcomeState } from "../lib/routing.js";
+import { inOrder, inWords, outcomeState, wouldWin } from "../lib/routing.js";
 import { useQuery } from "../lib/store.js";
 import { Icon } from "../ui/icons.js";
 import { Json } from "../ui/json.js";
@@ -13,7 +13,7 @@ import { ShadowOf } from "./routing_shadow.js";
 
 const VERDICTS = { won: ["check", "good", "won"], lost: ["dots", "calm", "eligible, not chosen"], rejected: ["cross", "wait", "not eligible"] };
 /** Candidates shown before "show all". */
-const SHOWN = 50;
+const SHOWN = 25;
 
 /** @param {{of: import("../lib/routing.js").Candidate}} props */
 function Candidate({ of: candidate }) {
@@ -44,7 +44,7 @@ export function Explained({ decision }) {
   const explanation = decision.explanation ?? {};
   return html`<div class="stack">
     <p class="verdict"><${State} of=${outcomeState(decision.outcome)} word=${decision.outcome.replaceAll("_", " ")} chip /> ${decision.summary}</p>
-    ${explanation.nearest_miss && html`<p class="small soft">Closest: <strong>${explanation.nearest_miss.recipient}</strong>, ${explanation.nearest_miss.would_win_if}.</p>`}
+    ${explanation.nearest_miss && html`<p class="small soft">Closest: <strong>${explanation.nearest_miss.recipient}</strong>, which ${wouldWin(explanation.nearest_miss.would_win_if)}.</p>`}
     <div class="grid">
       <${Card} title="Who was considered"><${Candidates} candidates=${explanation.candidates ?? []} />${(explanation.candidates ?? []).length === 0 && html`<p class="small quiet">Nobody was looked at.</p>`}<//>
       <${Card} title="The way"><${Way} of=${explanation} /><//>

@@ -1,9 +1,9 @@
 // Shadow campaigns: what another strategy would have decided, beside what was decided.
-import { html } from "../lib/dom.js";
+import { html, useState } from "../lib/dom.js";
 import { number, plural } from "../lib/format.js";
 import { usePages } from "../lib/pages.js";
 import { to } from "../lib/route.js";
-import { agreementOf, contenderOf, shiftOf, worthOf } from "../lib/shadow.js";
+import { agreementOf, contenderOf, shiftsOf, worthOf } from "../lib/shadow.js";
 import { useQuery } from "../lib/store.js";
 import { AskButton } from "../ui/dialog.js";
 import { Icon } from "../ui/icons.js";
@@ -13,20 +13,25 @@ import { State } from "../ui/state.js";
 import { Time } from "../ui/time.js";
 import { campaignGoneWish, campaignWish } from "./routing_actions.js";
 
+/** Recipients shown before "show all": those that would gain or lose most. */
+const SHOWN = 10;
+const TURN = { running: 0, draft: 1, stopped: 2 };
 const STATES = { running: "running", draft: "pending", stopped: "paused" };
 
 /** How the choices of both are shared out. @param {{share: any[], name: string}} props */
 function Shares({ share, name }) {
-  const rows = share.map(shiftOf).sort((one, other) => Math.abs(other.shift) - Math.abs(one.shift) || one.name.localeCompare(other.name));
+  const [all, setAll] = useState(false);
+  const rows = shiftsOf(share);
   const columns = [
     { key: "who", title: "Recipient", lead: true, cell: (row) => html`<strong class="breaks">${row.name}</strong>` },
     { key: "now", title: "Wins now", number: true, cell: (row) => row.now },
     { key: "then", title: "Would win", number: true, cell: (row) => row.then },
     { key: "shift", title: "Shift", number: true, cell: (row) => html`<span class=${row.shift === 0 ? "quiet" : ""}>${row.said}</span>` },
-    { key: "bars", title: html`<span class="unseen">Beside each other</span>`, className: "of-shift", cell: (row) => html`<div class="shift" role="img" aria-label=${`${row.name}: ${row.now} now, ${row.then} by the campaign`}>
+    { key: "bars", title: "Beside each other", className: "of-shift", cell: (row) => html`<div class="shift" role="img" aria-label=${`${row.name}: ${row.now} now, ${row.then} by the campaign`}>
       <div class="meter"><span class="part of-calm" style=${{ width: row.nowPart }}></span></div><div class="meter"><span class="part" style=${{ width: row.thenPart }}></span></div></div>` },
   ];
-  return html`<${List} rows=${rows} columns=${columns} keyOf=${(row) => row.id} label=${`Who would have more by ${name}`} />`;
+  return html`<${List} rows=${all ? rows : rows.slice(0, SHOWN)} columns=${columns} keyOf=${(row) => row.id} label=${`Who would have more by ${name}`} />
+    ${!all && rows.length > SHOWN && html`<button type="button" class="button" onClick=${() => setAll(true)}>Show all ${rows.length}</button>`}`;
 }
 
 /** @param {{report: any, campaign: any}} props */
@@ -73,7 +78,7 @@ const First = ({ pool }) => html`<div class="nothing">
 export function Shadow({ list: pools, nameOf }) {
   const list = usePages("/api/shadow-campaigns", { topics: ["routing"], rest: 1000, keyOf: (row) => row.id });
   return html`<${Loaded} query=${list} lines=${6}>${() => (list.rows.length === 0 ? html`<${Card} title="Shadow campaigns"><${First} pool=${pools.rows[0]?.id} /><//>` : html`
-    ${list.rows.map((each) => html`<${Campaign} key=${each.id} campaign=${each} nameOf=${nameOf} />`)}
+    ${[...list.rows].sort((one, other) => TURN[one.status] - TURN[other.status]).map((each) => html`<${Campaign} key=${each.id} campaign=${each} nameOf=${nameOf} />`)}
     ${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}
     ${list.more && html`<${ListFoot} count=${list.rows.length} what="campaigns" more=${list.more} loading=${list.loadingMore} />`}`)}<//>`;
 }
