@@ -1,6 +1,8 @@
 //! Requests of workflows: steps of the type HTTP, sensors that ask an address, and steps that route. This program sends them itself, behind the
 //! egress guard and some at a time; what a dead daemon had under way is put back by the hunt.
 
+mod decided;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +13,10 @@ use super::changes::fold;
 use super::changes::graph::EndedClaim;
 use super::changes::tasks::{self, ClaimedTask};
 use super::core::Engine;
+use super::deciding::RouterError;
 use super::live::LiveHandle;
 use super::mailbox::Ask;
 use super::moving;
-use super::route_steps;
-use super::router::RouterError;
 use crate::domain::slots::entry::reason;
 use crate::domain::workflow::attempt::{Attempt, Outcome};
 use crate::domain::workflow::graph::key::ValueName;
@@ -185,7 +186,7 @@ impl Errand {
         let prepared = self.engine.read(move |tx| prepare(tx, &engine, &task)).await?;
         match prepared {
             Ok(Prepared::Request(wanted, once)) => Ok(self.request(&wanted, &once).await),
-            Ok(Prepared::Work(wanted)) => route_steps::execute(&self.engine, &self.task, wanted).await,
+            Ok(Prepared::Work(wanted)) => decided::execute(&self.engine, &self.task, wanted).await,
             Err(error) => Ok(AttemptEnd::Failed(error)),
         }
     }

@@ -4,10 +4,10 @@
 //! runs), `warm` (processes that wait in advance), `disk` (is there room), `metrics`, and `changes/` (every transaction). Loops: `dispatch` (the
 //! pass), `runner` (one claim from gate to record), `leases`, `hunt` (what dead daemons left), `schedules`, `retention`,
 //! `blob_sweep` (large values that nobody has), `effects` (reports to the outside), `lateness`, `heartbeat`, `others` (what other daemons commit and load), `blocked`
-//! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows; `route_steps`, what they have decided), `coordinator` (what
+//! (queues that wait for a dead one), `bridge` and `silence` (remote workers), `http_steps` (requests of workflows, and what they have decided), `coordinator` (what
 //! happens to runs; `moving`, a seam, is their ticks). `desk` takes what the faces ask for, `bulk` what they ask for all runs that match,
 //! `definitions` what they ask of workflows, `backups` copies the store, `access` knows who may call. `router`
-//! decides who gets work, and tries again what waits; `rule_trials` tries a rule on invented work,
+//! decides (`deciding`, a seam) who gets work, and tries again what waits; `rule_trials` tries a rule on invented work,
 //! `bundles` compares and applies documents of all that is declared,
 //! `shadows` says what campaigns would have decided.
 
@@ -22,6 +22,7 @@ pub mod bundles;
 pub mod changes;
 pub mod coordinator;
 pub mod core;
+mod deciding;
 pub mod definitions;
 pub mod desk;
 pub mod disk;
@@ -43,7 +44,6 @@ pub mod others;
 pub mod retention;
 #[cfg(test)]
 mod rig;
-pub mod route_steps;
 pub mod router;
 pub mod routing_objects;
 pub mod rule_trials;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::changes::routing::shadows;
 use super::core::Engine;
-use super::router::RouterError;
+use super::deciding::RouterError;
 use crate::words::limits;
 
 /// After a turn that found nothing, many commits in a row are looked at together.

@@ -45,7 +45,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[("src/words/time", "os")];
 /// What files of `engine/` share; the rest of an engine is reached through the store and the feed.
 const ENGINE_SEAMS: &[&str] = &[
     "feed", "book", "core", "disk", "live", "metrics", "changes", "runner", "warm", "graphs", "mailbox",
-    "moving",
+    "moving", "deciding",
 ];
 
 /// Macros with `#[macro_export]`, which live at the crate's root and on no floor.

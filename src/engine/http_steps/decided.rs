@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::changes::routing::route::{No, Wish};
-use super::changes::routing::steps::{self, Done};
-use super::changes::tasks::ClaimedTask;
-use super::core::Engine;
-use super::router::{self, RouterError};
+use super::super::changes::routing::route::{No, Wish};
+use super::super::changes::routing::steps::{self, Done};
+use super::super::changes::tasks::ClaimedTask;
+use super::super::core::Engine;
+use super::super::deciding::{self, RouterError};
 use crate::domain::routing::ask;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::pass::Request;
@@ -24,7 +24,7 @@ use crate::words::time::Micros;
 const TENANT: TenantId = TenantId::DEFAULT;
 
 /// Decides for one claimed step.
-pub(super) async fn execute(
+pub(in crate::engine) async fn execute(
     engine: &Engine,
     task: &ClaimedTask,
     wanted: Wanted,
@@ -37,7 +37,7 @@ pub(super) async fn execute(
     };
     let tenancy = Arc::new(engine.tenancy(TENANT).await?);
     let wish = Wish::fresh(request, DecisionId::fresh());
-    let judged = router::judge(engine, Arc::clone(&tenancy), wish.clone()).await?;
+    let judged = deciding::judge(engine, Arc::clone(&tenancy), wish.clone()).await?;
     let waiter = waits.then(|| WorkWaiter {
         run: task.run.id,
         step: task.step.step.clone(),
@@ -55,7 +55,7 @@ pub(super) async fn execute(
             written,
         } => {
             if let Some(written) = written {
-                router::note(engine, &written);
+                deciding::note(engine, &written);
             }
             (text, work, is_open)
         }
