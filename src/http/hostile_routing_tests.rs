@@ -355,3 +355,95 @@ async fn claims_take_only_what_they_know() {
     let again = refused(&face, &claim, &mine).await;
     assert_eq!(again.json()["errors"][0]["code"], "claim.lost", "{}", again.text);
 }
+
+/// Queries and paths that nobody means: answered, never with a 500.
+#[tokio::test(flavor = "multi_thread")]
+async fn queries_are_read_or_refused() {
+    let face = Face::new().await;
+    let pond = created(&face, "/api/claim-queues", json!({"name": "pond"})).await;
+    let desk = created(&face, "/api/pools", json!({"name": "desk"})).await;
+    let paths = [
+        "/api/decisions".to_owned(),
+        "/api/assignments".to_owned(),
+        "/api/shadow-campaigns".to_owned(),
+        "/api/rules".to_owned(),
+        "/api/pools".to_owned(),
+        format!("/api/pools/{desk}/recipients"),
+        format!("/api/queues/{desk}/items"),
+        format!("/api/claim-queues/{pond}/items"),
+        format!("/api/pools/{desk}/stats"),
+    ];
+    let queries = [
+        "pagination.cursor=zz",
+        "pagination.cursor=%00%ff",
+        "pagination.cursor=00000000000000000000000000000000",
+        "pagination.page_size=0",
+        "pagination.page_size=99999999999999999999",
+        "pagination.page_size=-1",
+        "order=sideways",
+        "from=yesterday",
+        "to=9999999999999",
+        "pool_id=x&pool_id=y",
+        "recipient_id=%F0%9D%92%B3",
+        "work_id=",
+        "status=none",
+        "state=open,accepted,none",
+        "limit=1e9",
+        "enabled=perhaps",
+        "view=all",
+        "reason=%25%0a",
+        "nobody=1",
+        "=",
+        "&&&",
+        "a%5Bb%5D=1",
+    ];
+    for path in &paths {
+        for query in queries {
+            let answer = face.get(&format!("{path}?{query}")).await;
+            assert!(
+                [200, 400, 404, 422].contains(&answer.status),
+                "{path}?{query}: {} {}",
+                answer.status,
+                answer.text
+            );
+        }
+    }
+    let body = json!({"work": {"kind": "t"}, "pool_id": desk});
+    let decision = send(&face, "POST", "/api/route", &body).await.json()["data"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for value in kinds() {
+        for name in ["pipeline", "strategy_options", "x"] {
+            let mut body = Map::new();
+            body.insert(name.to_owned(), value.clone());
+            let path = format!("/api/decisions/{decision}:replay");
+            let answer = send(&face, "POST", &path, &Value::Object(body)).await;
+            assert!(
+                [200, 400, 409, 422].contains(&answer.status),
+                "{name} {value}: {} {}",
+                answer.status,
+                answer.text
+            );
+        }
+        for name in [
+            "name",
+            "pool_id",
+            "candidate",
+            "state_mode",
+            "sample_percent",
+            "starts_at",
+            "status",
+        ] {
+            let mut body = json!({"name": "trial", "pool_id": desk, "candidate": {"strategy": "random"}});
+            body[name] = value.clone();
+            let answer = send(&face, "POST", "/api/shadow-campaigns", &body).await;
+            assert!(
+                [201, 409, 422].contains(&answer.status),
+                "{name} {value}: {} {}",
+                answer.status,
+                answer.text
+            );
+        }
+    }
+}
