@@ -1,7 +1,7 @@
 // What the pages of routing work out: how pools and recipients stand, reasons in words, the order of candidates.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { condition, deedOf, fallbackOf, fullness, inOrder, inWords, outcomeState, plainWord, reasonsOf, standing, strategyOf, whyWaits, wouldWin } from "../../web/app/lib/routing.js";
+import { condition, deedOf, fallbackOf, fullness, inOrder, inWords, offers, outcomeState, plainWord, reasonsOf, standing, strategyOf, whyWaits, wouldWin } from "../../web/app/lib/routing.js";
 
 const pool = (config = {}, fields = {}) => ({ id: "p", name: "desk", status: "STATUS_ACTIVE", config, recipient_ids: [], rule_ids: [], record_version: 1, ...fields });
 const named = (id) => ({ b: "tier3" })[id] ?? "nothing";
@@ -84,4 +84,10 @@ test("the closest one is told with what it lacked", () => {
   assert.equal(wouldWin("one more pick: its turn is next"), "would win after one more pick: its turn is next");
   assert.equal(wouldWin("4 more picks"), "would win after 4 more picks");
   assert.equal(wouldWin("it were online"), "would have won if it were online");
+});
+
+test("a pool whose work is claimed shows what it offers", () => {
+  assert.equal(offers(pool()), false);
+  assert.equal(offers(pool({ routing_mode: "claim", claim_queue_id: "q" })), true);
+  assert.equal(offers(pool({}, { strategy: "shark_tank@1" })), true);
 });

@@ -38,6 +38,9 @@ export function strategyOf(pool) {
   return pool.strategy || config.default_recipe || pipeline || config.default_strategy || "smooth_weighted_round_robin";
 }
 
+/** Whether its recipients take work themselves. @param {RecipientPool} pool */
+export const offers = (pool) => pool.config?.routing_mode === "claim" || strategyOf(pool).startsWith("shark_tank");
+
 /** What becomes of work that nobody takes, in words. @param {RecipientPool} pool @param {(id: string) => string} nameOf */
 export function fallbackOf(pool, nameOf) {
   const config = pool.config ?? {};

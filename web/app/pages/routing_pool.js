@@ -1,7 +1,7 @@
 // One recipient pool: whether it routes, its recipients, its rules, what waits, what was decided last.
 import { html } from "../lib/dom.js";
 import { to } from "../lib/route.js";
-import { condition, fallbackOf, reasonsOf, strategyOf, whyWaits } from "../lib/routing.js";
+import { condition, fallbackOf, offers, reasonsOf, strategyOf, whyWaits } from "../lib/routing.js";
 import { usePages } from "../lib/pages.js";
 import { useQuery } from "../lib/store.js";
 import { AskButton } from "../ui/dialog.js";
@@ -32,6 +32,23 @@ function Waiting({ pool }) {
     <${List} rows=${list.rows} columns=${columns} keyOf=${(row) => row.id} label="What waits" />
     ${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}
     <${ListFoot} count=${list.rows.length} what="waiting" more=${list.more} loading=${list.loadingMore} />`)}<//><//>`;
+}
+
+/** What its recipients may claim now; hidden fields are not shown here either. @param {{pool: import("../lib/routing.js").RecipientPool}} props */
+function Offered({ pool }) {
+  const query = useQuery(`/api/claim-queues/${encodeURIComponent(pool.config?.claim_queue_id ?? pool.id)}/items`, { topics: ["routing"], rest: 1000 });
+  const columns = [
+    { key: "work", title: "Work", lead: true, cell: (row) => html`<a href=${to.decision(row.decision_id)} title="The decision that offers it">${row.work.kind ?? "hidden"}</a> <code class="tiny quiet">${row.work.id ?? ""}</code>` },
+    { key: "priority", title: "Priority", number: true, cell: (row) => row.priority },
+    { key: "since", title: "Offered since", cell: (row) => html`<${Time} at=${row.offered_at} />` },
+    { key: "neglected", title: "Neglected", number: true, cell: (row) => row.neglect_count || html`<span class="quiet">—</span>` },
+    { key: "ends", title: "Offer ends", cell: (row) => html`<${Time} at=${row.ends_at} form="relative" />` },
+  ];
+  return html`<${Card} title="Offered" flush><${Loaded} query=${query} lines=${3}>${(offers) => {
+    const rows = offers.filter((row) => row.pool_id === pool.id);
+    return rows.length === 0 ? html`<p class="pad small quiet">Nothing is offered now.</p>` : html`<${List} rows=${rows} columns=${columns} keyOf=${(row) => row.id} label="What is offered" />
+      <${ListFoot} count=${rows.length} what=${rows.length === 1 ? "offer" : "offers"} />`;
+  }}<//><//>`;
 }
 
 /** @param {{pool: any, nameOf: (id: string) => string}} props */
@@ -67,6 +84,7 @@ export function RoutingPool({ id }) {
         </div>
         <${Recipients} pool=${pool} />
         <${Card} title="Rules of this pool" flush><${RuleList} path=${`/api/rules?pool_id=${encodeURIComponent(id)}&order=asc`} nameOf=${nameOf} none="No rule looks at its recipients." /><//>
+        ${offers(pool) && html`<${Offered} pool=${pool} />`}
         <${Waiting} pool=${pool} />
         <${Card} title="Last decisions" flush><${DecisionList} path=${`/api/decisions?pool_id=${encodeURIComponent(id)}&pagination.page_size=20`} none="Nothing was routed here yet." /><//>
       </div>`}<//>`;
