@@ -116,6 +116,7 @@ async function routing(scene) {
   const made = async (path, body) => (await daemon.post(path, body)).data;
   const desk = await made("/api/pools", { name: "billing-desk", description: "Refunds and invoices", strategy: "smooth_weighted_round_robin", config: { default_timeout: "30m" } });
   const spare = await made("/api/pools", { name: "spare-desk", description: "When the others are full", strategy: "longest_idle" });
+  await made("/api/pools", { name: "a-pool-whose-name-goes-on-for-longer-than-anybody-would-type-it-twice-without-a-mistake", strategy: "shark_tank" });
   const person = (name, more) => made(`/api/pools/${desk.id}/recipients`, { name, type: "agent", ...more });
   await person("Jordan Reyes", { weight: 2, external_id: "agent-4471", capacity: { max_concurrent: 2, daily_limit: 40 }, tags: ["billing", "spanish"], attributes: { language: { string_value: "es" } } });
   await person("Kim Osei", { capacity: { max_concurrent: 1 }, attributes: { language: { string_value: "en" } } });
