@@ -1,9 +1,10 @@
 //! Hostile input of routing: wrong kinds, huge, empty, twice, out of order. Each is answered with a refusal that is short and
 //! quick; nothing is written and nothing falls over.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::declared_tests::{created, data, send};
 use super::fixture::{Answer, Face};
@@ -408,6 +409,13 @@ async fn queries_are_read_or_refused() {
             );
         }
     }
+}
+
+/// Replays and campaigns with every kind of value.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_looks_on_takes_only_what_it_knows() {
+    let face = Face::new().await;
+    let desk = created(&face, "/api/pools", json!({"name": "desk"})).await;
     let body = json!({"work": {"kind": "t"}, "pool_id": desk});
     let decision = send(&face, "POST", "/api/route", &body).await.json()["data"]["id"]
         .as_str()
