@@ -205,15 +205,15 @@ impl Asking {
         let No::Invalid(faults) = no else {
             return refuse(no);
         };
-        let places = self
+        let written = self
             .text
             .as_ref()
             .and_then(|text| config::read_bundle(NAME, text).ok());
-        let placed = faults.into_iter().map(|fault| match &places {
+        let faults = faults.into_iter().map(|fault| match &written {
             Some(places) => placed(places, fault),
             None => in_body(fault),
         });
-        Problem::faulty(placed.collect())
+        Problem::faulty(faults.collect())
     }
 }
 

@@ -197,8 +197,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
-    one.patch(&app, once, &body, ("change pool", changes::patch))
+    let wanted = Wanted::<Pools>::of(&app, &caller, &text)?;
+    wanted
+        .patch(&app, once, &body, ("change pool", changes::patch))
         .await
 }
 
@@ -211,13 +212,14 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (one, pairs) = (
+    let (wanted, pairs) = (
         Wanted::<Pools>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::delete(tx, by, id, if_unreferenced);
-    one.delete(&app, once, (&pairs, &body), ("delete pool", work))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("delete pool", work))
         .await
 }
 
@@ -229,7 +231,7 @@ pub(super) async fn set_enabled(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
+    let wanted = Wanted::<Pools>::of(&app, &caller, &text)?;
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let mut faults: Vec<Fault> = sent
         .keys()
@@ -272,7 +274,7 @@ pub(super) async fn set_enabled(
         return Err(Problem::faulty(faults));
     };
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::set_enabled(tx, by, id, enabled, &reason);
-    one.change(&app, once, "switch pool", work).await
+    wanted.change(&app, once, "switch pool", work).await
 }
 
 /// Numbers over all its recipients.
@@ -360,12 +362,13 @@ pub(super) async fn reset(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
-    one.change(
-        &app,
-        once.expecting(&body)?,
-        "reset capacity",
-        changes::reset_capacity,
-    )
-    .await
+    let wanted = Wanted::<Pools>::of(&app, &caller, &text)?;
+    wanted
+        .change(
+            &app,
+            once.expecting(&body)?,
+            "reset capacity",
+            changes::reset_capacity,
+        )
+        .await
 }

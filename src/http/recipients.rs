@@ -229,8 +229,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
-    one.patch(&app, once, &body, ("change recipient", changes::patch))
+    let wanted = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    wanted
+        .patch(&app, once, &body, ("change recipient", changes::patch))
         .await
 }
 
@@ -243,13 +244,14 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (one, pairs) = (
+    let (wanted, pairs) = (
         Wanted::<Recipients>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::delete(tx, by, id, release);
-    one.delete(&app, once, (&pairs, &body), ("delete recipient", work))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("delete recipient", work))
         .await
 }
 
@@ -283,9 +285,10 @@ async fn set_state(
     body: &[u8],
     state: RecipientState,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Recipients>::of(app, caller, text)?;
+    let wanted = Wanted::<Recipients>::of(app, caller, text)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::set_state(tx, by, id, state);
-    one.change(app, once.expecting(body)?, "recipient state", work)
+    wanted
+        .change(app, once.expecting(body)?, "recipient state", work)
         .await
 }
 
@@ -298,9 +301,11 @@ pub(super) async fn join(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    let wanted = Wanted::<Recipients>::of(&app, &caller, &text)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::join(tx, by, id, member_of);
-    one.change(&app, once.expecting(&body)?, "add member", work).await
+    wanted
+        .change(&app, once.expecting(&body)?, "add member", work)
+        .await
 }
 
 /// Drops a membership.
@@ -313,9 +318,10 @@ pub(super) async fn leave(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    let wanted = Wanted::<Recipients>::of(&app, &caller, &text)?;
     let pairs = input::query(&uri, &DROPPING)?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::drop_membership(tx, by, id, member_of);
-    one.delete(&app, once, (&pairs, &body), ("drop member", work))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("drop member", work))
         .await
 }

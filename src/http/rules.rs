@@ -165,14 +165,14 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
+    let wanted = Wanted::<AllRules>::of(&app, &caller, &text)?;
     let id = routing::id_of::<RuleId>(KIND, &text)?;
     let (_, sent) = routing::guarded_fields(once.clone(), &body)?;
     let never = never_true(&app, caller.tenant, Some(id), &sent).await?;
     let work = move |tx: &mut Tx<'_>, by: &Wisher, id: RuleId, sent: Map<String, Value>| {
         Ok(changes::patch(tx, by, id, sent)?.warned(never.as_ref()))
     };
-    one.patch(&app, once, &body, ("change rule", work)).await
+    wanted.patch(&app, once, &body, ("change rule", work)).await
 }
 
 /// Removes one.
@@ -184,10 +184,11 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (one, pairs) = (
+    let (wanted, pairs) = (
         Wanted::<AllRules>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
-    one.delete(&app, once, (&pairs, &body), ("delete rule", changes::delete))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("delete rule", changes::delete))
         .await
 }

@@ -143,8 +143,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Campaigns>::of(&app, &caller, &text)?;
-    one.patch(&app, once, &body, ("change campaign", changes::patch))
+    let wanted = Wanted::<Campaigns>::of(&app, &caller, &text)?;
+    wanted
+        .patch(&app, once, &body, ("change campaign", changes::patch))
         .await
 }
 
@@ -157,11 +158,12 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (one, pairs) = (
+    let (wanted, pairs) = (
         Wanted::<Campaigns>::of(&app, &caller, &text)?,
         input::query(&uri, &DELETION)?,
     );
-    one.delete(&app, once, (&pairs, &body), ("delete campaign", changes::delete))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("delete campaign", changes::delete))
         .await
 }
 

@@ -83,9 +83,9 @@ pub(super) async fn put(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let one = Wanted::<Traits>::of(&app, &caller, &key)?;
+    let wanted = Wanted::<Traits>::of(&app, &caller, &key)?;
     let work = |tx: &mut Tx<'_>, by: &Wisher, key: String, sent| changes::put(tx, by, &key, sent);
-    one.patch(&app, once, &body, ("declare trait", work)).await
+    wanted.patch(&app, once, &body, ("declare trait", work)).await
 }
 
 /// Removes a trait.
@@ -97,12 +97,13 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (one, pairs) = (
+    let (wanted, pairs) = (
         Wanted::<Traits>::of(&app, &caller, &key)?,
         input::query(&uri, &DELETION)?,
     );
     let work = |tx: &mut Tx<'_>, by: &Wisher, key: String| changes::delete(tx, by, &key);
-    one.delete(&app, once, (&pairs, &body), ("delete trait", work))
+    wanted
+        .delete(&app, once, (&pairs, &body), ("delete trait", work))
         .await
 }
 
