@@ -1,5 +1,6 @@
 //! A member of a recipient pool as a decision sees it.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -28,6 +29,15 @@ pub struct Candidate {
 pub struct Members(Arc<Vec<Candidate>>);
 
 impl Members {
+    /// The one at a place, which must be there.
+    pub fn member(&self, at: usize) -> Member {
+        debug_assert!(at < self.0.len(), "a member is at its place");
+        Member {
+            members: self.clone(),
+            at,
+        }
+    }
+
     /// The same, sorted by id.
     #[must_use]
     pub fn sorted(mut self) -> Members {
@@ -35,6 +45,33 @@ impl Members {
             self.sort_unstable_by_key(|member| member.recipient.id);
         }
         self
+    }
+}
+
+/// One of the members of a recipient pool, by its place: it shares them all, and looks at none of them before it is asked.
+#[derive(Clone)]
+pub struct Member {
+    members: Members,
+    at: usize,
+}
+
+impl Deref for Member {
+    type Target = Recipient;
+
+    fn deref(&self) -> &Recipient {
+        &self.members.0[self.at].recipient
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Member) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, out)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::candidate::Member;
 use super::objects::{Explain, Recipient};
 use super::reason::Reason;
 use super::told::Told;
@@ -93,7 +94,7 @@ pub struct StageLine {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Who.
-    pub recipient: Arc<Recipient>,
+    pub recipient: Member,
     /// The hop, from 0.
     pub hop: u16,
     /// The stage that decided.
@@ -127,7 +128,7 @@ pub struct Numbers {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NearestMiss {
     /// Who.
-    pub recipient: Arc<Recipient>,
+    pub recipient: Member,
     /// What was missing, in words.
     pub would_win_if: String,
 }

@@ -52,7 +52,7 @@ impl<W: World> Hop<'_, '_, W> {
                     });
                     None
                 }
-                Gated::Out(reason, also) => Some(self.verdict(member, stage, Some(reason), also)),
+                Gated::Out(reason, also) => Some(self.verdict(at, stage, Some(reason), also)),
             });
         }
         self.verdicts = verdicts;
@@ -156,9 +156,9 @@ impl<W: World> Hop<'_, '_, W> {
         }
     }
 
-    fn verdict(&self, member: &Candidate, stage: u16, reason: Option<Reason>, also: Vec<Reason>) -> Verdict {
+    fn verdict(&self, at: usize, stage: u16, reason: Option<Reason>, also: Vec<Reason>) -> Verdict {
         Verdict {
-            recipient: Arc::clone(&member.recipient),
+            recipient: self.members.member(at),
             hop: self.number,
             stage,
             reason,
@@ -175,7 +175,7 @@ impl<W: World> Hop<'_, '_, W> {
                 claimed_by: None,
                 at: None,
             };
-            self.verdicts[one.index] = Some(self.verdict(one.candidate, stage, Some(reason), Vec::new()));
+            self.verdicts[one.index] = Some(self.verdict(one.index, stage, Some(reason), Vec::new()));
         }
         let config = &self.prepared.recipient_pool.config;
         self.ended = Some((
@@ -226,7 +226,7 @@ impl<W: World> Hop<'_, '_, W> {
         self.lines.extend(ran.lines);
         for (one, stage, reason) in ran.out {
             let lost = reason.is_lost();
-            let mut verdict = self.verdict(one.candidate, stage, Some(reason), Vec::new());
+            let mut verdict = self.verdict(one.index, stage, Some(reason), Vec::new());
             verdict.numbers = lost.then(|| self.numbers(&one, Some(one.score), None));
             self.verdicts[one.index] = Some(verdict);
         }
@@ -242,7 +242,7 @@ impl<W: World> Hop<'_, '_, W> {
                 Fate::Not(reason) => Some(reason),
             };
             let eligible = reason.as_ref().is_none_or(Reason::is_lost);
-            let mut verdict = self.verdict(one.candidate, ran.stage, reason, Vec::new());
+            let mut verdict = self.verdict(one.index, ran.stage, reason, Vec::new());
             let scored = (!pipeline.stages.is_empty()).then_some(one.score);
             let score = selection.scores.get(at).copied().or(scored);
             verdict.numbers = eligible.then(|| self.numbers(one, score, selection.turns.get(at).copied()));

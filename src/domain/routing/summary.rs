@@ -171,7 +171,7 @@ pub(super) fn nearest_miss(explanation: &Explanation) -> Option<NearestMiss> {
     let best = losers.rev().max_by_key(key)?;
     let reason = best.reason.as_ref()?;
     Some(NearestMiss {
-        recipient: std::sync::Arc::clone(&best.recipient),
+        recipient: best.recipient.clone(),
         would_win_if: missing(reason, best.place),
     })
 }

@@ -228,9 +228,9 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         if let Some(state) = self.overlay.borrow().states.get(&key) {
             return Ok(Some(Arc::clone(state)));
         }
-        let stored =
+        let row =
             self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))?;
-        Ok(stored.map(Arc::new))
+        Ok(row.map(Arc::new))
     }
 
     fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, StoreError> {
