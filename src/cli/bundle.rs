@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::bundle_status;
 use super::client::Body;
 use super::declared::confirm;
 use super::exit::Exit;
@@ -13,7 +14,9 @@ use super::failure::Failure;
 use super::fields;
 use super::session::Session;
 use super::show::Show;
+use super::workflow_dry::unreadable;
 use crate::config::{self, PlainDocument};
+use crate::words::limits;
 
 /// What can be done with bundles.
 #[derive(Debug, Subcommand)]
@@ -35,6 +38,12 @@ Examples:
     Apply(ApplyArguments),
     /// What is declared, as a document.
     Export,
+    /// The files that the daemon keeps in force: synced, drifted or failed.
+    #[command(after_help = "\
+`routing.bundles` of the configuration names them.
+
+Exit codes: 0 all are in force, 1 one is not.")]
+    Status,
 }
 
 /// Arguments of `bundle diff`.
@@ -76,6 +85,7 @@ pub(super) async fn perform(session: &Session, command: BundleCommand) -> Result
     match command {
         BundleCommand::Diff(arguments) => diff(session, &arguments).await,
         BundleCommand::Apply(arguments) => apply(session, &arguments).await,
+        BundleCommand::Status => bundle_status::status(session).await,
         BundleCommand::Export => {
             let body = session.client.get(&["api", "routing", "bundle"], &[]).await?;
             if session.show.json {
@@ -103,15 +113,15 @@ impl File {
         } else {
             path.display().to_string()
         };
-        let most = config::FILE_BYTES_MAX as u64 + 1;
+        let most = limits::BUNDLE_BYTES_MAX as u64 + 1;
         let mut text = String::new();
         let read = if is_stdin {
             std::io::stdin().lock().take(most).read_to_string(&mut text)
         } else {
             std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text))
         };
-        read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", error.kind())))?;
-        let document = config::read_plain(&name, &text)
+        read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", unreadable(&error))))?;
+        let document = config::read_bundle(&name, &text)
             .map_err(|fault| Failure::Usage(format!("{}: {}", fault.at, fault.message)))?;
         Ok(File { name, document })
     }
@@ -129,7 +139,12 @@ impl File {
             let inside = pointer.strip_prefix("/bundle").unwrap_or(pointer);
             let place = self.document.place(inside);
             let place = place.map_or_else(|| self.name.clone(), ToString::to_string);
-            format!("\n  {place}: {code}: {detail} ({inside})")
+            let inside = if inside.is_empty() {
+                String::new()
+            } else {
+                format!(" ({inside})")
+            };
+            format!("\n  {place}: {code}: {detail}{inside}")
         });
         let count = match faults.len() {
             1 => "one thing is wrong".to_owned(),
@@ -231,7 +246,7 @@ fn say(show: &Show, data: &Value) -> Result<(), Failure> {
 }
 
 /// A change in lines: the object, and below it what differs.
-fn lines_of(change: &Value) -> String {
+pub(super) fn lines_of(change: &Value) -> String {
     let text = |value: &Value, name: &str| fields::text(value, &[name]).unwrap_or_default();
     let mark = match text(change, "action").as_str() {
         "create" => "+",

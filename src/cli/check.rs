@@ -111,6 +111,7 @@ fn look(named: Option<PathBuf>, show_origin: bool) -> Seen {
                 config: None,
                 findings: vec![*fault],
                 sources: Sources::default(),
+                bundles: Sources::default(),
             };
             return Seen {
                 path: PathBuf::from("ductor.yaml"),
@@ -160,7 +161,7 @@ fn tell(path: &Path, checked: &Checked, strict: bool, show: &Show) -> Result<(),
     } else {
         Paint::Plain
     };
-    let findings = config::render(&checked.findings, &checked.sources, paint);
+    let findings = config::render(&checked.findings, &checked.sources.and(&checked.bundles), paint);
     if !findings.is_empty() {
         show.data(&format!("{findings}\n"))?;
     }
@@ -209,7 +210,11 @@ fn sizes_of(config: &Config) -> String {
         let (dags, tasks) = (counted(config.dags.len(), "dag"), counted(tasks, "task"));
         sizes.push_str(&format!(", {dags} with {tasks}"));
     }
-    format!("{sizes}, {}", counted(config.slot_pools.len(), "slot pool"))
+    sizes.push_str(&format!(", {}", counted(config.slot_pools.len(), "slot pool")));
+    if !config.routing.bundles.is_empty() {
+        sizes.push_str(&format!(", {}", counted(config.routing.bundles.len(), "bundle")));
+    }
+    sizes
 }
 
 fn summary(config: &Config, show: &Show) -> Result<(), Failure> {

@@ -155,10 +155,12 @@ impl Problem {
         }
         text.push('\n');
         // One bad field often stands in the sentence already.
-        let fields = self
-            .fields
-            .iter()
-            .filter(|line| !self.sentence.contains(line.as_str()));
+        let fields = self.fields.iter().filter(|line| {
+            let detail = line.split_once(": ").map_or(line.as_str(), |(_, detail)| detail);
+            // Of a conflict the sentence is the whole fault.
+            let is_said = self.status == 409 && self.sentence == detail;
+            !is_said && !self.sentence.contains(line.as_str())
+        });
         text.extend(fields.map(|line| format!("  {line}\n")));
         text
     }
@@ -183,6 +185,20 @@ fn field_line(error: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conflict_is_said_once() {
+        let body = r#"{"status":409,"detail":"pool x has the name `a`","errors":[{"pointer":"/name","detail":"pool x has the name `a`"}]}"#;
+        assert_eq!(
+            Problem::read(409, body, None).text(),
+            "error: pool x has the name `a`\n"
+        );
+        let body = r#"{"status":422,"detail":"must be given","errors":[{"pointer":"/name","detail":"must be given"}]}"#;
+        assert_eq!(
+            Problem::read(422, body, None).text(),
+            "error: must be given\n  name: must be given\n"
+        );
+    }
 
     #[test]
     fn a_refusal_is_one_line_with_its_sentence_and_request() {

@@ -83,6 +83,29 @@ pub(super) enum TenantCommand {
     Ls,
     /// Make a tenant; `key create --for-tenant` makes its first key.
     Create(TenantArguments),
+    /// Change how the work of a tenant is routed.
+    #[command(after_help = "\
+Examples:
+  ductor tenant set acme --default-pool support
+  ductor tenant set acme --no-default-pool --pipeline-mode inherit")]
+    Set(SetArguments),
+}
+
+/// Arguments of `tenant set`.
+#[derive(Debug, Clone, Args)]
+pub(super) struct SetArguments {
+    /// Whose.
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The pool, by id or name, of work that no rule takes.
+    #[arg(long, value_name = "POOL", required_unless_present_any = ["no_default_pool", "pipeline_mode"])]
+    default_pool: Option<String>,
+    /// Work that no rule takes goes nowhere.
+    #[arg(long, conflicts_with = "default_pool")]
+    no_default_pool: bool,
+    /// How checks run where a pool says nothing: linear, dag, shadow or inherit.
+    #[arg(long, value_name = "MODE")]
+    pipeline_mode: Option<String>,
 }
 
 /// A tenant by its name.
@@ -295,6 +318,7 @@ pub(super) async fn tenants(session: &Session, command: TenantCommand) -> Result
                 .await?;
             told(session, &made, &format!("tenant {} is there", arguments.name))
         }
+        TenantCommand::Set(arguments) => set(session, &arguments).await,
         TenantCommand::Ls => {
             let body = session.client.list(&["api", "tenants"], &[], usize::MAX).await?;
             if show.json {
@@ -306,12 +330,14 @@ pub(super) async fn tenants(session: &Session, command: TenantCommand) -> Result
                     ("TENANT", Kind::Name),
                     ("KEYS", Kind::Number),
                     ("SINCE", Kind::Whole),
+                    ("", Kind::Below),
                 ]);
                 for tenant in fields::items(&body.value) {
                     table.row(&[
                         fields::text(tenant, &["name"]).unwrap_or_default(),
                         fields::text(tenant, &["keys"]).unwrap_or_else(dash),
                         show.moment(fields::instant(tenant, &["created_at"]), fit),
+                        said_of_routing(tenant),
                     ]);
                 }
                 table
@@ -319,6 +345,45 @@ pub(super) async fn tenants(session: &Session, command: TenantCommand) -> Result
             Ok(Exit::Done)
         }
     }
+}
+
+/// What a tenant says of its routing; nothing where it says nothing.
+fn said_of_routing(tenant: &Value) -> String {
+    let place = fields::text(tenant, &["routing", "default_pool_id"]).map(|id| format!("default pool {id}"));
+    let mode = fields::text(tenant, &["routing", "pipeline_mode"]).filter(|mode| mode != "inherit");
+    let mode = mode.map(|mode| format!("pipeline mode {mode}"));
+    let parts: Vec<String> = [place, mode].into_iter().flatten().collect();
+    parts.join("; ")
+}
+
+async fn set(session: &Session, arguments: &SetArguments) -> Result<Exit, Failure> {
+    let mut routing = serde_json::Map::new();
+    if let Some(given) = &arguments.default_pool {
+        routing.insert("default_pool_id".to_owned(), Value::from(given.as_str()));
+    }
+    if arguments.no_default_pool {
+        routing.insert("default_pool_id".to_owned(), Value::Null);
+    }
+    if let Some(mode) = &arguments.pipeline_mode {
+        routing.insert("pipeline_mode".to_owned(), Value::from(mode.as_str()));
+    }
+    let name = &arguments.name;
+    let body = json!({"routing": routing});
+    let answer = session
+        .client
+        .patch(&["api", "tenants", name], &body, None)
+        .await?;
+    let data = fields::data(&answer.value);
+    let place = fields::text(data, &["default_pool_id"]).map_or_else(
+        || "work that no rule takes goes nowhere".to_owned(),
+        |id| format!("work that no rule takes goes to pool {id}"),
+    );
+    let mode = fields::text(data, &["pipeline_mode"]).unwrap_or_default();
+    told(
+        session,
+        &made,
+        &format!("tenant {name}: {place}; pipeline mode {mode}"),
+    )
 }
 
 /// Does what is asked of the audit.

@@ -14,6 +14,7 @@ mod approvals;
 mod args;
 mod backup;
 mod bundle;
+mod bundle_status;
 mod caller;
 mod check;
 mod client;

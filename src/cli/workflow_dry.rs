@@ -111,12 +111,21 @@ fn sentence(data: &Value) -> String {
     }
 }
 
+/// Why a file cannot be read, in words for people.
+pub(super) fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+        std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
 pub(super) fn read_input(path: &Path) -> Result<Value, Failure> {
     let name = path.display().to_string();
     let mut text = String::new();
     let most = config::FILE_BYTES_MAX as u64 + 1;
     let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
-    read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", error.kind())))?;
+    read.map_err(|error| Failure::Usage(format!("{name} cannot be read: {}", unreadable(&error))))?;
     let document = config::read_plain(&name, &text);
     let document = document.map_err(|fault| Failure::Usage(format!("{}: {}", fault.at, fault.message)))?;
     Ok(document.value)

@@ -14,7 +14,7 @@ const SHOWN_CHARS_MAX: usize = 60;
 const SENTENCE_CHARS_MAX: usize = 300;
 
 /// A place in a file, or a whole file or variable when `line` is 0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// The file's name as it was given, or the flag or variable that carried the value.
     #[serde(serialize_with = "as_text")]

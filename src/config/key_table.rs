@@ -62,7 +62,7 @@ pub(super) const DOCUMENT: &[Key] = &[
     map("logging", Section::Logging, "The daemon's own log"),
     key(
         "crontabs",
-        Shape::Crontabs,
+        Shape::FilesOr(Section::Crontab),
         Nothing,
         "Tables of cron that are read as they are",
     ),
@@ -82,7 +82,18 @@ pub(super) const DOCUMENT: &[Key] = &[
         Section::Egress,
         "What the HTTP steps of workflows may reach",
     ),
-    map("auth", Section::Auth, "Keys and sessions: who may call"),
+    map("auth", Section::Auth, "Keys, sessions and issuers: who may call"),
+    key(
+        "tenants",
+        ListOf(Section::Tenant),
+        Nothing,
+        "Tenants that are there from the start on",
+    ),
+    map(
+        "routing",
+        Section::Routing,
+        "How work is routed where neither pool nor tenant say so",
+    ),
 ];
 
 pub(super) const EGRESS: &[Key] = &[key(

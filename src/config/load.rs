@@ -28,7 +28,7 @@ use super::tree::{self, Node};
 const JOBS_TEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Sections that describe one daemon and hence stand in one file only.
-const SINGLE: [&str; 9] = [
+const SINGLE: [&str; 11] = [
     "server",
     "state",
     "node",
@@ -38,6 +38,8 @@ const SINGLE: [&str; 9] = [
     "notify",
     "egress",
     "auth",
+    "tenants",
+    "routing",
 ];
 
 /// The configuration with its warnings, or everything that is wrong. For a reload and for a check: a faulty line of a

@@ -200,8 +200,8 @@ fn unknown_key_is_error() {
             "qqqqqqqqqqqq: 1",
             "1:1 unknown key `qqqqqqqqqqqq` in the document",
         ),
-        ("routing: {}", "1:1 'routing' is not supported yet"),
-        ("tenants: {acme: {}}", "1:1 'tenants' is not supported yet"),
+        ("ledger: {}", "1:1 'ledger' is not supported yet"),
+        ("receipts: {}", "1:1 'receipts' is not supported yet"),
         ("egress: {deny: []}", "1:10 unknown key `deny` in `egress`"),
         (
             "defaults: {onFailure: {retry: {bad: 1}}}",

@@ -8,7 +8,7 @@
 //!   refused for now. `schema` makes the JSON Schema and the reference page of them.
 //! - `reading` knows kinds of values, `sections`, `slot_pools` and `jobs` know what they mean;
 //!   `job_layer` is what a job and `defaults` have in common, `secrets` one list of it, `reports` who is told
-//!   (`report_model` is its result), `schedule_text` the text of a schedule, `launch` a process and its slots put together.
+//!   (`report_model` is its result), `routing` names bundles, `schedule_text` the text of a schedule, `launch` a process and its slots put together.
 //! - `dags` and `tasks` read dags, `task_order` judges what depends on what; `dag_model` is their result. Jobs and dags
 //!   share `names`.
 //! - `crontab` reads tables of cron, line by line; `cronstable` makes a document of ours from one of cronstable\'s.
@@ -49,6 +49,7 @@ mod reading;
 mod render;
 mod report_model;
 mod reports;
+mod routing;
 mod schedule_text;
 mod schema;
 mod secrets;
@@ -56,12 +57,16 @@ mod sections;
 mod shape;
 mod slot_pools;
 mod source;
+mod strict_json;
 mod substitute;
 mod syntax;
 mod task_order;
 mod tasks;
+mod tenants;
 mod tree;
 
+#[cfg(test)]
+mod access_tests;
 #[cfg(test)]
 mod cronstable_tests;
 #[cfg(test)]
@@ -85,7 +90,7 @@ mod schema_tests;
 #[cfg(test)]
 mod slot_pool_tests;
 
-pub use access::{AuthConfig, RateLimitConfig};
+pub use access::{AuthConfig, IssuerConfig, RateLimitConfig};
 pub use crontab::crontab_as_yaml;
 pub use dag_model::{DagConfig, ExpandConfig, OnReject, TaskConfig, TaskKind, TriggerRule, WorkConfig};
 pub use dags::{DAGS_MAX, TASKS_MAX};
@@ -103,14 +108,17 @@ pub use model::{
 pub use model::{CrontabConfig, EgressConfig, Label};
 pub use origins::{Origin, origins};
 pub use overrides::{Override, Overrides};
-pub use plain::{PlainDocument, read_plain};
+pub use plain::{PlainDocument, read_bundle, read_plain};
 pub use render::{Paint, render};
 pub use report_model::{
     Address, HeaderConfig, HeartbeatConfig, HiddenText, NotifyConfig, ReportConfig, ReportsConfig,
     ShellReportConfig, SlaConfig, WebhookConfig,
 };
+pub use routing::{BundleConfig, RoutingConfig};
 pub use schedule_text::{ScheduleCheck, ScheduleFault};
 pub use schema::{reference, schema};
 pub use slot_pools::SLOT_POOLS_MAX;
 pub use source::{FILE_BYTES_MAX, FILES_MAX, Form, Source, Sources};
+pub use strict_json::{NotStrict, strict_json};
 pub use substitute::Environment;
+pub use tenants::{TenantConfig, TenantRoutingConfig};

@@ -10,6 +10,8 @@ use super::access::{AuthConfig, RateLimitConfig};
 use super::dag_model::DagConfig;
 use super::fault::Place;
 use super::report_model::{NotifyConfig, ReportsConfig, SlaConfig};
+use super::routing::RoutingConfig;
+use super::tenants::TenantConfig;
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
@@ -38,6 +40,9 @@ pub struct Config {
     pub notify: NotifyConfig,
     pub egress: EgressConfig,
     pub auth: AuthConfig,
+    /// In the order of the file.
+    pub tenants: Vec<TenantConfig>,
+    pub routing: RoutingConfig,
 }
 
 /// What the steps of workflows may reach besides public addresses.

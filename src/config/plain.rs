@@ -11,8 +11,17 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::fault::{Fault, Place, shown};
 use super::quantity;
-use super::source::{Form, Source};
-use super::tree::{self, Node, Value};
+use super::source::{Form, Source, check_length};
+use super::strict_json::{NotStrict, strict_json};
+use super::tree::{self, Budget, Node, Value};
+use crate::words::limits;
+
+/// Of a bundle, which comes from anybody who may write one.
+const BUNDLE: Budget = Budget {
+    bytes: limits::BUNDLE_BYTES_MAX,
+    nodes: limits::BUNDLE_NODES_MAX,
+    by_aliases: limits::BUNDLE_ALIASED_NODES_MAX,
+};
 
 /// A value with the places of its parts.
 #[derive(Clone, Debug)]
@@ -38,10 +47,20 @@ impl PlainDocument {
 
 /// Reads a file's text; the name is what faults call it.
 pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
+    read_within(name, text, tree::CONFIGURATION)
+}
+
+/// The same for the document of a bundle, which may be larger and has fewer aliases.
+pub fn read_bundle(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
+    read_within(name, text, BUNDLE)
+}
+
+fn read_within(name: &str, text: &str, budget: Budget) -> Result<PlainDocument, Box<Fault>> {
     let source = Source::in_memory(name, text, Form::Yaml);
-    let tree = tree::parse(&source);
+    check_length(&Place::whole(name), text.len(), budget.bytes)?;
+    let tree = tree::parse_within(&source, budget);
     let mut places = BTreeMap::new();
-    match serde_json::from_str(text) {
+    match strict_json(text) {
         Ok(value) => {
             if let Ok(root) = &tree {
                 note(root, String::new(), &mut places);
@@ -52,7 +71,7 @@ pub fn read_plain(name: &str, text: &str) -> Result<PlainDocument, Box<Fault>> {
                 places,
             });
         }
-        Err(error) if is_called_json(name) => return Err(not_json(&source.name, &error)),
+        Err(error) if error.is_twice || is_called_json(name) => return Err(not_json(&source.name, &error)),
         Err(_) => {}
     }
     let root = tree?;
@@ -70,14 +89,16 @@ fn is_called_json(name: &str) -> bool {
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
-fn not_json(name: &Arc<str>, error: &serde_json::Error) -> Box<Fault> {
+fn not_json(name: &Arc<str>, error: &NotStrict) -> Box<Fault> {
     let at = Place {
-        line: error.line(),
-        column: error.column().max(1),
+        line: error.line,
+        column: error.column,
         ..Place::whole(name)
     };
-    let text = error.to_string();
-    let why = text.split(" at line ").next().unwrap_or_default();
+    if error.is_twice {
+        return Fault::error("config/duplicate-key", &at, error.why.clone()).into();
+    }
+    let why = &error.why;
     Fault::error("config/syntax", &at, format!("the file is not JSON: {why}")).into()
 }
 
@@ -205,5 +226,40 @@ more: *again
         assert!(fault("a.yaml", "<<: {a: 1}\n").contains("`<<` has no meaning here"));
         assert!(fault("a.yaml", "[a: {b: 1}: 2\n").contains("config/syntax"));
         assert!(fault("a.yaml", "a: *b\n").contains("config/"));
+        // JSON says what it says once, whatever its file is called.
+        for name in ["a.json", "a.yaml"] {
+            assert_eq!(
+                fault(name, "{\"b\": [{\n \"a\": 1, \"a\": 2}]}"),
+                format!("{name}:2:12: error[config/duplicate-key]: the key `a` is given twice")
+            );
+        }
+    }
+
+    #[test]
+    fn a_bundle_has_limits_of_its_own() {
+        let aliases = |count: usize| format!("a: &a [1, 2, 3]\nb: [{}]\n", vec!["*a"; count].join(", "));
+        read_bundle("b.yaml", &aliases(250)).unwrap();
+        let fault = read_bundle("b.yaml", &aliases(251)).unwrap_err().to_string();
+        let column = 5 + 250 * 4;
+        assert_eq!(
+            fault,
+            format!(
+                "b.yaml:2:{column}: error[config/too-large]: values that stand here by aliases are more than 1000"
+            )
+        );
+        let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n";
+        let fault = read_bundle("b.yaml", bomb).unwrap_err();
+        assert_eq!((fault.code, fault.at.line), ("config/too-large", 4));
+        let long = |bytes: usize| format!("a: '{}'\n", "x".repeat(bytes - 6));
+        read_bundle("b.yaml", &long(limits::BUNDLE_BYTES_MAX)).unwrap();
+        let fault = read_bundle("b.yaml", &long(limits::BUNDLE_BYTES_MAX + 1)).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "b.yaml: error[config/too-large]: a document may have at most 16777216 bytes (16 MiB)"
+        );
+        let json = serde_json::to_string(&"x".repeat(limits::BUNDLE_BYTES_MAX)).unwrap();
+        assert_eq!(read_bundle("b.json", &json).unwrap_err().code, "config/too-large");
+        let fault = |text: &str| read_bundle("b.yaml", text).unwrap_err().to_string();
+        assert!(fault("a:\n  b: 1\n  c: 2\n  b: 3\n").starts_with("b.yaml:4:3: error[config/duplicate-key]"));
     }
 }

@@ -130,7 +130,10 @@ fn shown_source(from: &SecretSource) -> &'static str {
 }
 
 #[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
-fn shown_secret<S: Serializer>(secret: &Option<SecretSource>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn shown_secret<S: Serializer>(
+    secret: &Option<SecretSource>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     secret.as_ref().map(shown_source).serialize(serializer)
 }
 

@@ -355,7 +355,7 @@ fn hidden_text(reading: &mut Reading<'_>, node: &Node, label: &str) -> Option<Hi
 }
 
 /// A secret stands elsewhere, never in the file.
-fn secret(reading: &mut Reading<'_>, field: &Field, subject: &str) -> Option<SecretSource> {
+pub(super) fn secret(reading: &mut Reading<'_>, field: &Field, subject: &str) -> Option<SecretSource> {
     let message = format!("{subject}secret: give fromFile or fromEnvVar");
     if !matches!(field.node.value, Value::Mapping(_)) {
         let fault = Fault::error("config/bad-value", field.at(), message);

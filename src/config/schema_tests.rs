@@ -37,6 +37,10 @@ fn companions(section: Section, word: &str, value: &str) -> &'static [(&'static 
         (Section::Secret, "name") | (Section::HiddenText | Section::HiddenSecret, "nonsense") => {
             &[("fromEnvVar", "X")]
         }
+        (Section::Issuer, field) if !field.starts_with("key") || field == "keyId" => {
+            &[("keyFile", "issuer.pem")]
+        }
+        (Section::RoutingBundle, "drainTo") => &[("prune", "true")],
         (Section::Verify, "timeout") => &[("command", "'true'")],
         _ => &[],
     }
@@ -83,7 +87,10 @@ fn homes() -> Vec<Home> {
                 format!("{{warehouse: {{{HOLE}}}}}")
             } else if key.shape == Shape::ListOf(Section::Task) {
                 format!("[{{id: first, command: 'true'}}, {{{HOLE}}}]")
-            } else if matches!(key.shape, Shape::ListOf(_) | Shape::Environment | Shape::Crontabs) {
+            } else if matches!(
+                key.shape,
+                Shape::ListOf(_) | Shape::Environment | Shape::FilesOr(_)
+            ) {
                 format!("[{{{HOLE}}}]")
             } else if key.shape == Shape::HiddenMap {
                 format!("{{X-Key: {{{HOLE}}}}}")
@@ -353,8 +360,12 @@ fn shipped_files_fit_the_schema() {
             } else if path.extension().is_some_and(|extension| extension == "yaml")
                 && Form::of(&path) == Form::Yaml
             {
-                count += 1;
                 let text = std::fs::read_to_string(&path).unwrap();
+                // A bundle is a document of its own, which the tests of examples check.
+                if text.contains("\nkind: RoutingBundle\n") {
+                    continue;
+                }
+                count += 1;
                 let misfit = misfit(&whole, &whole, &json_of(&text));
                 assert_eq!(misfit, None, "{}", path.display());
                 let line = text.lines().next().unwrap_or_default();

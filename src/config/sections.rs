@@ -13,7 +13,7 @@ use super::model::{
 };
 use super::reading::{Field, Fields, Reading};
 use super::report_model::{HeartbeatConfig, NotifyConfig};
-use super::reports;
+use super::{reports, routing, tenants};
 use crate::words::network::EgressRule;
 
 const KIB: u64 = 1024;
@@ -47,6 +47,8 @@ pub(super) fn read(reading: &mut Reading<'_>, word: &str, field: &Field, config:
         "notify" => notify(reading, field, &mut config.notify),
         "egress" => egress(reading, field, &mut config.egress),
         "auth" => access::auth(reading, field, &mut config.auth),
+        "tenants" => config.tenants = tenants::tenants(reading, field),
+        "routing" => routing::routing(reading, field, &mut config.routing),
         _ => {}
     }
 }

@@ -36,8 +36,8 @@ pub(super) enum Shape {
     HiddenMap,
     /// Names of files, or one.
     Files,
-    /// Names of tables of cron, or maps about them.
-    Crontabs,
+    /// Names of files, or maps about them.
+    FilesOr(Section),
     /// A text for the shell, or a list of program and arguments.
     Command,
     /// Five or six fields or a nickname, or a map of fields.
@@ -49,6 +49,10 @@ pub(super) enum Shape {
     Named(Section),
     ListOf(Section),
 }
+
+/// A public key of Ed25519, as one would write it in a flow map: that of RFC 8410.
+#[cfg(test)]
+const PEM: &str = "\"-----BEGIN PUBLIC KEY-----\\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\\n-----END PUBLIC KEY-----\"";
 
 /// What a text means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +67,7 @@ pub(super) enum Text {
     NodeName,
     Origin,
     Path,
+    PublicKey,
     Replaced,
     Shell,
     SlotPoolName,
@@ -92,6 +97,7 @@ impl Text {
             | Self::FilePath
             | Self::JobName
             | Self::LogLevel
+            | Self::PublicKey
             | Self::Shell
             | Self::SlotPoolName
             | Self::TaskId
@@ -116,6 +122,7 @@ impl Text {
             Self::NodeName => "name of lower-case letters, digits, `.`, `_`, `-`",
             Self::Origin => "origin",
             Self::Path | Self::FilePath => "path",
+            Self::PublicKey => "public key in PEM",
             Self::Shell => "absolute path",
             Self::SlotPoolName => "name of a slot pool",
             Self::TaskRef => "name of a task of the same dag",
@@ -148,6 +155,7 @@ impl Text {
             Self::Origin => &["https://ops.example.org"],
             Self::Path => &["here/there", "/srv/x", "'${HERE:-a}'"],
             Self::Replaced => &["https://ops.example.org", "'https://ops.example.org/${HERE:-a}'"],
+            Self::PublicKey => &[PEM],
             Self::Shell => &["/bin/bash"],
             Self::TaskId => &["second", "2", "'a b'"],
             Self::TaskRef => &["first"],
@@ -174,6 +182,7 @@ impl Text {
             Self::NodeName => &["A", "''"],
             Self::Origin => &["ops.example.org", "https://a/b"],
             Self::Path | Self::User | Self::Variable => &["''"],
+            Self::PublicKey => &["text", "''"],
             Self::Shell => &["bash", "''"],
             Self::SlotPoolName | Self::TaskRef => &["nowhere"],
             Self::TaskId => &["a/b", "a#0", "''"],
@@ -223,9 +232,9 @@ impl Shape {
                 {"type": ["string", "null"]},
                 {"type": "array", "items": {"type": "string"}},
             ]}),
-            Self::Crontabs => json!({"anyOf": [
+            Self::FilesOr(section) => json!({"anyOf": [
                 {"type": ["string", "null"]},
-                {"type": "array", "items": {"anyOf": [{"type": "string"}, reference(Section::Crontab)]}},
+                {"type": "array", "items": {"anyOf": [{"type": "string"}, reference(section)]}},
             ]}),
             Self::Command => json!({"anyOf": [
                 letters(),
@@ -258,11 +267,12 @@ impl Shape {
     /// The map inside, if there is one.
     pub(super) fn section(self) -> Option<Section> {
         match self {
-            Self::Map(section) | Self::Named(section) | Self::ListOf(section) => Some(section),
+            Self::Map(section) | Self::Named(section) | Self::ListOf(section) | Self::FilesOr(section) => {
+                Some(section)
+            }
             Self::Schedule => Some(Section::Schedule),
             Self::Environment => Some(Section::EnvironmentItem),
             Self::Hidden(_) | Self::HiddenMap => Some(Section::HiddenText),
-            Self::Crontabs => Some(Section::Crontab),
             Self::Optional(shape) => shape.section(),
             Self::Boolean
             | Self::Integer(..)
@@ -300,7 +310,8 @@ impl Shape {
             Self::Hidden(text) => format!("{}, or map that says where it is read", text.name()),
             Self::HiddenMap => "map of texts".to_owned(),
             Self::Files => "path or pattern, or list of them".to_owned(),
-            Self::Crontabs => "path or pattern, or list of them and of maps".to_owned(),
+            Self::FilesOr(Section::Crontab) => "path or pattern, or list of them and of maps".to_owned(),
+            Self::FilesOr(_) => "path, or list of them and of maps".to_owned(),
             Self::Command => "text for the shell, or list of program and arguments".to_owned(),
             Self::Schedule => "text, or map of fields".to_owned(),
             Self::Environment => "map, or list of `key` and `value`".to_owned(),
@@ -340,7 +351,7 @@ impl Shape {
             }
             Self::HiddenMap => owned(&["{X-Team: night}", "{X-Key: {fromEnvVar: KEY}}"]),
             Self::Files => owned(&["more.yaml", "'*.more.yaml'", "[more.yaml]", "null"]),
-            Self::Crontabs => owned(&["old.crontab", "[old.crontab]", "[{path: old.crontab}]", "null"]),
+            Self::FilesOr(_) => owned(&["old.crontab", "[old.crontab]", "[{path: old.crontab}]", "null"]),
             Self::Command => owned(&["echo one", "[echo, one, 2]"]),
             Self::Schedule => owned(&["'0 3 * * *'", "'@daily'", "{hour: 3}", "{dayOfWeek: mon}"]),
             Self::Environment => owned(&["null", "{A: b, N: 1}", "[{key: A, value: b}]", "[]"]),
@@ -387,7 +398,7 @@ impl Shape {
             | Self::Hidden(_)
             | Self::HiddenMap
             | Self::Files
-            | Self::Crontabs
+            | Self::FilesOr(_)
             | Self::Schedule
             | Self::Environment
             | Self::Map(_)
@@ -405,7 +416,8 @@ impl Shape {
             Self::Text(text) | Self::Hidden(text) => plain(text).collect(),
             Self::Optional(shape) => shape.wrong(),
             Self::HiddenMap => vec!["{'a b': c}".to_owned()],
-            Self::Files | Self::Crontabs => vec!["nowhere.yaml".to_owned()],
+            Self::Files | Self::FilesOr(Section::Crontab) => vec!["nowhere.yaml".to_owned()],
+            Self::FilesOr(_) => vec!["''".to_owned()],
             Self::Texts(text) => plain(text).map(|word| format!("[{word}]")).collect(),
             Self::Duration(min, max) => {
                 let below = (min > 0).then(|| format!("{}ms", min - 1));

@@ -92,6 +92,15 @@ impl Sources {
         }
     }
 
+    /// These files, and others after them.
+    #[must_use]
+    pub fn and(&self, others: &Sources) -> Self {
+        Self {
+            files: [self.files.clone(), others.files.clone()].concat(),
+            faults: self.faults.clone(),
+        }
+    }
+
     /// Findings in the order of these files, cut at a page.
     pub fn in_order(&self, faults: Vec<Fault>) -> Vec<Fault> {
         let names: Vec<Arc<str>> = self.files.iter().map(|source| source.name.clone()).collect();
@@ -135,7 +144,7 @@ pub(super) fn read_file(path: &Path, form: Form) -> Result<Source, Box<Fault>> {
     file.take(FILE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
-    check_length(&at, bytes.len())?;
+    check_length(&at, bytes.len(), FILE_BYTES_MAX)?;
     let (text, is_damaged) = match (String::from_utf8(bytes), form) {
         (Ok(text), _) => (text, false),
         (Err(error), Form::Crontab { .. }) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
@@ -167,17 +176,21 @@ pub(super) fn why(error: &io::Error) -> String {
 }
 
 /// The limit holds for texts in memory too, hence it is asked again before parsing.
-pub(super) fn check_length(at: &Place, length: usize) -> Result<(), Box<Fault>> {
-    if length <= FILE_BYTES_MAX {
+pub(super) fn check_length(at: &Place, length: usize, most: usize) -> Result<(), Box<Fault>> {
+    if length <= most {
         return Ok(());
     }
-    Err(Fault::error(
-        "config/too-large",
-        at,
-        format!("a configuration file may have at most {FILE_BYTES_MAX} bytes (4 MiB)"),
-    )
-    .with_help("split it: a directory of `*.yaml` files is one configuration")
-    .into())
+    let mebibytes = most / (1024 * 1024);
+    let (what, help) = if most == FILE_BYTES_MAX {
+        let help = "split it: a directory of `*.yaml` files is one configuration";
+        ("configuration file", Some(help.to_owned()))
+    } else {
+        ("document", None)
+    };
+    let message = format!("a {what} may have at most {most} bytes ({mebibytes} MiB)");
+    Err(Fault::error("config/too-large", at, message)
+        .with_help_if(help)
+        .into())
 }
 
 fn not_text(file: &Arc<str>, bytes: &[u8], valid: usize) -> Fault {

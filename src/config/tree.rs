@@ -12,11 +12,26 @@ use std::sync::Arc;
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag, options};
 
 use super::fault::{Fault, Place, shown};
-use super::source::{Source, check_length};
+use super::source::{FILE_BYTES_MAX, Source, check_length};
 use super::syntax;
 
-/// Nodes of one file with its aliases written out: about ten thousand jobs with every key.
-const NODES_MAX: usize = 500_000;
+/// How much a text may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Bytes of the text.
+    pub(super) bytes: usize,
+    /// Nodes with its aliases written out.
+    pub(super) nodes: usize,
+    /// Nodes that stand there by aliases alone.
+    pub(super) by_aliases: usize,
+}
+
+/// Of a file of configuration: about ten thousand jobs with every key.
+pub(super) const CONFIGURATION: Budget = Budget {
+    bytes: FILE_BYTES_MAX,
+    nodes: 500_000,
+    by_aliases: usize::MAX,
+};
 
 /// Bytes of text with aliases written out.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -108,12 +123,17 @@ enum Content {
 
 /// The document of one file; an empty file is an empty mapping.
 pub(super) fn parse(source: &Source) -> Result<Rc<Node>, Box<Fault>> {
-    check_length(&Place::whole(&source.name), source.text.len())?;
+    parse_within(source, CONFIGURATION)
+}
+
+/// The same within other limits.
+pub(super) fn parse_within(source: &Source, budget: Budget) -> Result<Rc<Node>, Box<Fault>> {
+    check_length(&Place::whole(&source.name), source.text.len(), budget.bytes)?;
     let options = options! {
         emit_unresolved_aliases: true,
         emit_comments: false,
     };
-    let mut builder = Builder::new(source);
+    let mut builder = Builder::new(source, budget);
     for event in Parser::new_from_str_with_options(&source.text, options) {
         let (event, span) = event.map_err(|error| syntax::fault(source, &error))?;
         builder.take(event, span)?;
@@ -123,6 +143,8 @@ pub(super) fn parse(source: &Source) -> Result<Rc<Node>, Box<Fault>> {
 
 struct Builder<'s> {
     source: &'s Source,
+    budget: Budget,
+    by_aliases: usize,
     open: Vec<Open>,
     anchors: HashMap<usize, (Rc<Node>, Weight)>,
     total: Weight,
@@ -131,9 +153,11 @@ struct Builder<'s> {
 }
 
 impl<'s> Builder<'s> {
-    fn new(source: &'s Source) -> Self {
+    fn new(source: &'s Source, budget: Budget) -> Self {
         Self {
             source,
+            budget,
+            by_aliases: 0,
             open: Vec::new(),
             anchors: HashMap::new(),
             total: Weight::default(),
@@ -263,6 +287,11 @@ impl<'s> Builder<'s> {
         if self.open.len() + weight.depth >= DEPTH_MAX {
             return Err(too_much(at, "nesting is deeper", DEPTH_MAX).into());
         }
+        self.by_aliases = self.by_aliases.saturating_add(weight.nodes);
+        if self.by_aliases > self.budget.by_aliases {
+            let most = self.budget.by_aliases;
+            return Err(too_much(at, "values that stand here by aliases are more", most).into());
+        }
         self.charge(weight, at)?;
         self.put(node, weight, 0);
         Ok(())
@@ -272,8 +301,9 @@ impl<'s> Builder<'s> {
     fn charge(&mut self, weight: Weight, at: &Place) -> Result<(), Box<Fault>> {
         self.total.nodes = self.total.nodes.saturating_add(weight.nodes);
         self.total.text_bytes = self.total.text_bytes.saturating_add(weight.text_bytes);
-        if self.total.nodes > NODES_MAX {
-            return Err(too_much(at, "with aliases written out, values are more", NODES_MAX).into());
+        if self.total.nodes > self.budget.nodes {
+            let most = self.budget.nodes;
+            return Err(too_much(at, "with aliases written out, values are more", most).into());
         }
         if self.total.text_bytes > TEXT_BYTES_MAX {
             return Err(too_much(

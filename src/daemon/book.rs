@@ -334,6 +334,8 @@ pub fn book_of(
         locks_trusted,
         notify: notify_of(config),
         egress: config.egress.allow.as_slice().into(),
+        pipeline_mode: config.routing.pipeline_mode,
+        alert_secret: config.routing.alert_secret.as_ref().map(source_of),
     })
 }
 

@@ -24,7 +24,8 @@ pub(super) const RESTART: [&str; 9] = [
 
 /// Settings that a reload changes at once.
 #[cfg(test)]
-pub(super) const LIVE: [&str; 21] = [
+pub(super) const LIVE: [&str; 27] = [
+    "auth.issuers",
     "auth.sessionTtl",
     "crontabs",
     "egress.allow",
@@ -36,6 +37,10 @@ pub(super) const LIVE: [&str; 21] = [
     "retention.logs.age",
     "retention.logs.bytes",
     "retention.runs",
+    "routing.alertSecret",
+    "routing.bundles",
+    "routing.enforce",
+    "routing.pipelineMode",
     "server.allowedHosts",
     "server.allowedOrigins",
     "server.maxBodyBytes",
@@ -46,6 +51,7 @@ pub(super) const LIVE: [&str; 21] = [
     "shutdown.drainTimeout",
     "state.capacityRaise",
     "state.lowDiskBytes",
+    "tenants",
 ];
 
 /// Everything that a reload changed.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::open::OpenError;
+use super::tenants;
 use crate::config::{AuthConfig, Config};
 use crate::domain::access::scopes::Scopes;
 use crate::domain::access::token;
@@ -31,8 +32,9 @@ pub fn hash_key_path(engine: &Engine, auth: &AuthConfig) -> PathBuf {
     auth.hash_key_file.clone().unwrap_or_else(own)
 }
 
-/// Takes the first key in, and sees that nobody from outside comes in without one. Before the first request is answered.
+/// Makes the tenants of the configuration, takes the first key in, and sees that nobody from outside comes in without one. Before the first request is answered.
 pub async fn open(engine: &Engine, config: &Config, address: SocketAddr) -> Result<(), OpenError> {
+    tenants::make(engine, config).await.map_err(OpenError::Other)?;
     let hash_key = HashKey::at(hash_key_path(engine, &config.auth));
     if let Some(path) = &config.auth.bootstrap_key_file {
         take_in(engine, &hash_key, path).await?;
@@ -40,11 +42,15 @@ pub async fn open(engine: &Engine, config: &Config, address: SocketAddr) -> Resu
     if !engine.read(Ring::read).await?.is_open() {
         return Ok(hash_key.load()?);
     }
+    if !config.auth.issuers.is_empty() {
+        tracing::info!("there are no keys: who calls must bring a token of an issuer of `auth.issuers`");
+        return Ok(());
+    }
     if !address.ip().is_loopback() {
         return Err(OpenError::Unguarded(format!(
             "{address} can be reached from other machines, and there are no keys yet: anybody could do everything.\n  \
              Start with --listen 127.0.0.1:{port}, run `ductor key create admin --scope admin`, and start again;\n  \
-             or name a file in `auth.bootstrapKeyFile`: a start makes it and puts a key into it",
+             or name a file in `auth.bootstrapKeyFile`: a start makes it and puts a key into it; or name an issuer in `auth.issuers`",
             port = address.port()
         )));
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{schedule_check::Schedules, schedule_lints, secret_check};
+use super::{bundle_files, issuer_keys, schedule_check::Schedules, schedule_lints, secret_check};
 use crate::config::{self, Config, Environment, Fault, Form, Origin, Overrides, ScheduleCheck, Sources};
 use crate::words::time::{Clock, SystemClock};
 
@@ -37,6 +37,8 @@ pub struct Checked {
     pub findings: Vec<Fault>,
     /// What was read, for carets.
     pub sources: Sources,
+    /// The bundles that it names, for carets too.
+    pub bundles: Sources,
 }
 
 /// A configuration that may not be used.
@@ -137,18 +139,23 @@ impl Loader {
     /// Reads and judges for `ductor check`: all findings, also those that a daemon would keep to itself.
     pub fn check(&self) -> Checked {
         let (sources, judged) = self.read(config::load);
+        let mut bundles = Sources::default();
         let (config, findings) = match judged {
             Ok((config, mut findings)) => {
                 findings.extend(secret_check::short_secrets(&config));
                 findings.extend(schedule_lints::in_check(&config, SystemClock.now().wall));
+                let (wrong, texts) = bundle_files::check(&config);
+                findings.extend(wrong);
+                bundles = texts;
                 (Some(config), findings)
             }
             Err(faults) => (None, faults),
         };
         Checked {
             config,
-            findings: sources.in_order(findings),
+            findings: sources.and(&bundles).in_order(findings),
             sources,
+            bundles,
         }
     }
 
@@ -164,6 +171,14 @@ impl Loader {
         match Sources::read(&self.path, &environment) {
             Ok(sources) => {
                 let judged = judge(&sources, &environment, &self.overrides, &Schedules);
+                let judged = judged.and_then(|(mut config, findings)| {
+                    let faults = issuer_keys::read(&mut config);
+                    if faults.is_empty() {
+                        Ok((config, findings))
+                    } else {
+                        Err(faults)
+                    }
+                });
                 (sources, judged)
             }
             Err(faults) => (Sources::default(), Err(faults)),

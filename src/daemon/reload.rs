@@ -11,6 +11,8 @@ use tokio::sync::{Mutex, watch};
 use super::book;
 use super::difference::{Difference, SettingChange, keep_running};
 use super::loader::{Loaded, Unusable};
+use super::reconciler::Bundles;
+use super::tenants;
 use crate::config::{self, Config, Fault, Paint, Place, Sources};
 use crate::domain::workflow::definition::Definition;
 use crate::engine::changes::retire::{Keep, KeepAudit, KeepLogs};
@@ -41,6 +43,7 @@ struct Inner {
     standing: RwLock<Standing>,
     in_force: watch::Sender<Arc<Config>>,
     keep: watch::Sender<Keep>,
+    bundles: Bundles,
 }
 
 /// What is known about the configuration in force.
@@ -125,6 +128,7 @@ impl Reloader {
                 standing: RwLock::new(standing),
                 in_force: watch::Sender::new(Arc::new(loaded.config)),
                 keep: watch::Sender::new(keep),
+                bundles: Bundles::default(),
             }),
         }
     }
@@ -142,6 +146,11 @@ impl Reloader {
     /// What retention keeps, now and after each reload.
     pub(super) fn follow_keep(&self) -> watch::Receiver<Keep> {
         self.inner.keep.subscribe()
+    }
+
+    /// What is known about the bundles that it names.
+    pub fn bundles(&self) -> Bundles {
+        self.inner.bundles.clone()
     }
 
     /// What is known about it.
@@ -211,6 +220,8 @@ impl Inner {
         let current = self.engine.book();
         let (node, trusted) = (current.node.clone(), current.locks_trusted);
         let book = book::book_of(&read, node, definitions, &versions, trusted).map_err(defect)?;
+        let made = tenants::make(&self.engine, &read).await;
+        made.map_err(|why| self.not_recorded(&why))?;
         // From here on nothing can fail: it is in force.
         self.engine.shelf.replace(book);
         self.keep.send_replace(keep_of(&read));

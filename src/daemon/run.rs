@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::reconciler::Reconciler;
 use super::reload::Reloader;
 use crate::engine::blob_sweep::BlobSweep;
 use crate::engine::blocked::BlockedHeads;
@@ -76,6 +77,8 @@ impl Loops {
         tasks.spawn(Listener::new(engine.clone()).run());
         tasks.spawn(Router::new(engine.clone()).run());
         tasks.spawn(Shadows::new(engine.clone()).run());
+        let reconciler = Reconciler::new(&engine, reloader.bundles());
+        tasks.spawn(reconciler.run(reloader.clone()));
         let leases = tokio::spawn(LeaseKeeper::new(engine.clone()).run());
         let others = tokio::spawn(Others::new(engine.clone()).run());
         Loops {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::domain::report::{Routes, Value};
+use crate::domain::routing::objects::PipelineMode;
 use crate::domain::schedule::Schedule;
-use crate::domain::workflow::definition::Definition;
+use crate::domain::workflow::definition::{Definition, SecretFrom};
 use crate::domain::workflow::graph::build::Graph;
 use crate::words::names::{JobName, NodeName, SlotPoolName};
 use crate::words::network::EgressRule;
@@ -55,6 +56,10 @@ pub struct Book {
     pub notify: Notify,
     /// What HTTP steps may reach besides public addresses.
     pub egress: Arc<[EgressRule]>,
+    /// How checks of routing run where neither recipient pool nor tenant say so.
+    pub pipeline_mode: PipelineMode,
+    /// What alerts of routing are signed with; without it they are not.
+    pub alert_secret: Option<SecretFrom>,
 }
 
 /// What a daemon tells the outside besides its jobs' reports.

@@ -188,7 +188,8 @@ impl Engine {
 
     /// What passes of a tenant need to know of it.
     pub async fn tenancy(&self, tenant: TenantId) -> Result<Tenancy, StoreError> {
-        self.read(move |tx| Tenancy::of(tx, tenant)).await
+        let mode = self.book().pipeline_mode;
+        self.read(move |tx| Tenancy::of(tx, tenant, mode)).await
     }
 
     /// Wakes whoever executes what a commit has made ready; remote workers and requests are met by the commit itself.

@@ -24,7 +24,7 @@ use crate::store::{Rows, StoreError, effects};
 use crate::words::limits;
 use crate::words::names::{JobName, NodeName};
 use crate::words::time::{BootMillis, Millis};
-use crate::worker::outbound::{Alert, Letter, Outbound, ShellJob, post_alert, run_shell};
+use crate::worker::outbound::{Alert, Letter, Outbound, ShellJob, post_alert, run_shell, sign_alert};
 
 /// Between two tries to write what became of a delivery.
 const WRITE_PAUSE: Duration = Duration::from_secs(1);
@@ -375,13 +375,28 @@ async fn alert(engine: &Engine, effect: &Effect) -> Delivery {
     };
     let mut document = row.breached.document();
     document["type"] = effect.kind.type_word().into();
+    let (id, timestamp_s) = (effect.id.to_string(), engine.now().wall.0.div_euclid(1_000));
+    let (book, body) = (engine.book(), document.to_string().into_bytes());
+    let signature = match book.alert_secret.clone() {
+        None => None,
+        Some(secret) => {
+            let (id, body) = (id.clone(), body.clone());
+            let signed = tokio::task::spawn_blocking(move || sign_alert(&secret, &id, timestamp_s, &body));
+            match signed.await {
+                Ok(Ok(signature)) => Some(signature),
+                Ok(Err(why)) => return Delivery::Failed(format!("routing.alertSecret: {why}")),
+                Err(error) => return Delivery::Failed(error.to_string()),
+            }
+        }
+    };
     let alert = Alert {
         url: &row.url,
-        id: effect.id.to_string(),
-        timestamp_s: engine.now().wall.0.div_euclid(1_000),
-        body: document.to_string().into_bytes(),
+        id,
+        timestamp_s,
+        body,
+        signature,
     };
-    post_alert(alert, &engine.book().egress).await
+    post_alert(alert, &book.egress).await
 }
 
 fn no_route(effect: &Effect) -> Delivery {

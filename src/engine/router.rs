@@ -4,7 +4,7 @@
 //! is to be tried again stands in rows, so that nothing is lost by a stop and several daemons may share it; each result is
 //! written only where its item is as it was.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::changes::remember::{Asked, Told};
@@ -18,8 +18,9 @@ use super::changes::routing::world::Tenancy;
 use super::core::Engine;
 use super::deciding::note;
 pub use super::deciding::{RouterError, judge, route};
+use crate::domain::routing::turns::Served;
 use crate::domain::routing::waiting::Waiting;
-use crate::store::ChangeError;
+use crate::store::{ChangeError, ReadTx};
 use crate::words::ids::{AssignmentId, ClaimQueueId, RecipientId, RecipientPoolId, TenantId, WaitingId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -93,6 +94,7 @@ pub async fn reconcile(
 #[derive(Debug)]
 pub struct Router {
     engine: Engine,
+    served: Mutex<Served>,
 }
 
 /// What one turn has found.
@@ -106,13 +108,16 @@ struct Turn {
 const BREATH: Duration = Duration::from_millis(limits::FOREIGN_WAKE_MS);
 /// A turn that the store could not take is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Queues of one turn, so that each gets its share.
-const WALKS_PER_TURN: usize = 64;
+/// Queues of one turn, so that each gets its share, and what is stirred meanwhile waits for no more than that.
+const WALKS_PER_TURN: usize = 8;
 
 impl Router {
     /// A loop over this engine.
     pub fn new(engine: Engine) -> Router {
-        Router { engine }
+        Router {
+            engine,
+            served: Mutex::default(),
+        }
     }
 
     /// Works until the daemon stops.
@@ -153,7 +158,14 @@ impl Router {
     /// Fires what is due and goes through what is stirred, once.
     async fn turn(&self) -> Result<Turn, RouterError> {
         let due = self.fire_due().await?;
-        let walks = self.engine.read(|tx| drain::walks(tx, WALKS_PER_TURN)).await?;
+        let before = self.served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let read = move |tx: &mut ReadTx| {
+            let mut served = before.clone();
+            let walks = drain::walks(tx, &mut served, WALKS_PER_TURN)?;
+            Ok((walks, served))
+        };
+        let (walks, served) = self.engine.read(read).await?;
+        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = served;
         let worked = !due.now.is_empty() || !walks.is_empty();
         for walk in walks {
             self.walk(walk).await?;

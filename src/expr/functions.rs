@@ -238,7 +238,7 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(environment)
 });
 
-fn environment() -> Result<Env, DeclarationError> {
+pub(super) fn environment() -> Result<Env, DeclarationError> {
     let mut env = Env::stdlib();
     env.add_extension(extensions::strings)?;
     env.add_extension(extensions::lists)?;

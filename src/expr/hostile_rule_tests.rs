@@ -39,6 +39,17 @@ fn loops() -> Vec<String> {
         texts.push(format!("[1].{outer}(a, [1].map(b, [1].map(c, c)) == a)"));
     }
     texts.push(["[1].exists(a, a == 1)"; 5].join(" && "));
+    // Three loops inside each other over 200 elements, and a text that is doubled 24 times.
+    let long = format!("[{}]", vec!["1"; 200].join(","));
+    texts.push(format!(
+        "{long}.all(a, {long}.all(b, {long}.all(c, a + b + c > 0)))"
+    ));
+    texts.push(format!(
+        "{}['x']{} == []",
+        "(".repeat(24),
+        ".map(t, t + t))".repeat(24)
+    ));
+    texts.push((0..24).fold("'x'".to_owned(), |inner, _| format!("[{inner}].map(t, t + t)[0]")) + " == ''");
     texts
 }
 
@@ -46,6 +57,7 @@ fn loops() -> Vec<String> {
 fn others() -> Vec<String> {
     let texts = [
         r"work.kind.matches('\\pL{20}{20}')",
+        r"work.tags.exists(t, t.matches('\\pL{20}{20}'))",
         "work.kind.matches('x{1000}{1000}')",
         "work.kind.matches('(')",
         "work.kind.matches('[')",

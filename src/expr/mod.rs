@@ -12,6 +12,9 @@
 
 mod admit;
 mod cache;
+#[cfg(test)]
+mod conformance_tests;
+mod deep;
 mod fault;
 mod functions;
 mod guards;
@@ -38,5 +41,5 @@ mod tests;
 
 pub use fault::{Fault, Profile, line_and_column};
 pub use predicate::{Fact, Facts};
-pub use program::Program;
+pub use program::{Program, Unguarded};
 pub use scope::Scope;

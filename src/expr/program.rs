@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::admit;
 use super::cache::{self, Cache};
+use super::deep::{self, Lost};
 use super::fault::{Fault, Kind, Profile};
 use super::functions::ENVIRONMENT;
-use super::limits::COMPILE_STACK_BYTES;
 use super::meter;
 use super::parse;
 use super::predicate::{Facts, Predicate};
@@ -63,7 +63,12 @@ impl Program {
         if let Some(known) = lock().get(&key) {
             return Ok(known);
         }
-        let compiled = on_deep_stack(profile, || Compiled::new(text, profile, names))?;
+        let own_text = text.to_owned();
+        let own_names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let compiled = deeply(profile, move || {
+            let names: Vec<&str> = own_names.iter().map(String::as_str).collect();
+            Compiled::new(&own_text, profile, &names)
+        })?;
         let nodes = compiled.nodes;
         let program = Program(Arc::new(compiled));
         lock().put(key, program.clone(), nodes);
@@ -209,6 +214,34 @@ impl Program {
     }
 }
 
+/// A text that was read: what is left of its admission is the guard's walk over the tree, which is measured alone here.
+pub struct Unguarded {
+    tree: IdedExpr,
+    source: parse::Source,
+    profile: Profile,
+}
+
+impl Unguarded {
+    /// Reads a text.
+    pub fn read(text: &str, profile: Profile) -> Result<Unguarded, Fault> {
+        scan::check(text, profile)?;
+        let text = text.to_owned();
+        deeply(profile, move || {
+            let (tree, source) = parse::parse(&text, profile)?;
+            Ok(Unguarded {
+                tree,
+                source,
+                profile,
+            })
+        })
+    }
+
+    /// The walk: how many parts the expression has, if it is admitted.
+    pub fn guard(&self, names: &[&str]) -> Result<usize, Fault> {
+        admit::check(&self.tree, &self.source, self.profile, names).map(|admitted| admitted.nodes)
+    }
+}
+
 /// Two are equal when they came from the same text for the same place.
 impl PartialEq for Program {
     fn eq(&self, other: &Program) -> bool {
@@ -231,24 +264,17 @@ fn lock() -> std::sync::MutexGuard<'static, Cache<Program>> {
     COMPILED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` on a thread with a stack that the parser does not exhaust. A panic of the parser is a fault.
-fn on_deep_stack<T: Send>(
+/// On the thread with the deep stack. A panic of the parser is a fault.
+fn deeply<T: Send + 'static>(
     profile: Profile,
-    work: impl FnOnce() -> Result<T, Fault> + Send,
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    let unfit = |message: &str| Kind::Syntax.fault(profile, message, None);
-    thread::scope(|scope| {
-        let builder = thread::Builder::new()
-            .name("expression".to_owned())
-            .stack_size(COMPILE_STACK_BYTES);
-        match builder.spawn_scoped(scope, work) {
-            Ok(thread) => thread
-                .join()
-                .unwrap_or_else(|_| Err(unfit("the expression cannot be read"))),
-            Err(_) => Err(unfit(
-                "the expression was not read: the system has no thread left for it",
-            )),
-        }
+    deep::run(work).unwrap_or_else(|lost| {
+        let message = match lost {
+            Lost::Panicked => "the expression cannot be read",
+            Lost::NoThread => "the expression was not read: the system has no thread left for it",
+        };
+        Err(Kind::Syntax.fault(profile, message, None))
     })
 }
 

@@ -219,7 +219,7 @@ fn timestamp<'v>(at: Millis) -> Result<Box<dyn Val + 'v>, ExecutionError> {
 }
 
 /// One of the language's conversions.
-fn convert<'b, 'v>(name: &str, value: CowVal<'b, 'v>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+pub(super) fn convert<'b, 'v>(name: &str, value: CowVal<'b, 'v>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let arguments = vec![value];
     match ENVIRONMENT.find_overload(name, &arguments) {
         Some(conversion) => conversion(arguments),

@@ -17,7 +17,7 @@ use super::throttle::{Failures, Rates};
 use crate::config::Config;
 use crate::daemon::{Pulse, Reloader, doors};
 use crate::dashboard::WebFiles;
-use crate::engine::access::Keyring;
+use crate::engine::access::{Keyring, Ring};
 use crate::engine::backups::Backups;
 use crate::engine::core::Engine;
 use crate::engine::dispatch::Unreadable;
@@ -103,6 +103,12 @@ impl App {
     /// The configuration in force.
     pub(super) fn config(&self) -> Arc<Config> {
         self.reloader.config()
+    }
+
+    /// True while nobody has to say who calls: there are no keys and no issuers, and only this machine is listened to. A reload that
+    /// takes the last issuer out of a daemon that others can reach locks it.
+    pub(super) fn is_open(&self, ring: &Ring) -> bool {
+        ring.is_open() && self.config().auth.issuers.is_empty() && self.address.ip().is_loopback()
     }
 
     /// From where requests may come; made anew when another configuration has come into force.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::app::App;
+use super::caller::{self, Caller};
 use super::error::{FieldFault, Problem};
 use super::input;
 use super::param::{Kind, Param};
@@ -252,14 +253,18 @@ fn stopping(app: &App) -> Result<(), Problem> {
 }
 
 /// Claims tasks.
-pub(super) async fn poll(State(app): State<App>, body: Bytes) -> Result<Response, Problem> {
+pub(super) async fn poll(State(app): State<App>, caller: Caller, body: Bytes) -> Result<Response, Problem> {
     let (fields, mut faults) = input::object(&body, &POLL)?;
     let poll = poll_of(&app, &fields, "", &mut faults);
     if !faults.is_empty() {
         return Err(Problem::invalid(faults));
     }
     stopping(&app)?;
-    let offers = bridge::poll(&app.engine, &poll).await?;
+    let offers = tokio::select! {
+        biased;
+        offers = bridge::poll(&app.engine, &poll) => offers?,
+        () = caller.until_gone(&app) => return Err(caller::unknown()),
+    };
     let tasks = offers.into_iter().map(TaskView::of).collect();
     let data = ClaimedTasks { tasks };
     Ok(Json(Data { data }).into_response())

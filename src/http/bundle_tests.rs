@@ -13,10 +13,10 @@ const EXPORT: &str = "/api/routing/bundle";
 
 /// The examples of the handbook.
 const EXAMPLES: [&str; 4] = [
-    include_str!("../../tests/fixtures/bundles/desk.yaml"),
-    include_str!("../../tests/fixtures/bundles/leads.yaml"),
-    include_str!("../../tests/fixtures/bundles/models.yaml"),
-    include_str!("../../tests/fixtures/bundles/offices.yaml"),
+    include_str!("../../config/examples/support-desk/desk.yaml"),
+    include_str!("../../config/examples/lead-distribution/leads.yaml"),
+    include_str!("../../config/examples/model-routing/models.yaml"),
+    include_str!("../../config/examples/on-call/offices.yaml"),
 ];
 
 fn bundle(change: impl FnOnce(&mut Value)) -> Value {
@@ -88,14 +88,21 @@ async fn the_desk_routes_as_its_bundle_says() {
     let face = Face::new().await;
     apply(&face, json!({"bundle": EXAMPLES[0]})).await;
     let ticket = json!({"work": {"kind": "ticket", "attributes": {"skill": "billing", "language": "es"}, "tags": ["refund"]}});
-    let routed = send(&face, "POST", "/api/route", &ticket).await.json()["data"].clone();
-    assert_eq!(
-        (&routed["outcome"], &routed["pool"]["name"]),
-        (&json!("assigned"), &json!("billing-desk"))
-    );
-    let winner = routed["winners"][0]["recipient_id"].as_str().unwrap();
-    let winner = data(&face, &format!("/api/recipients/{winner}")).await;
-    assert_eq!(winner["name"], "Jordan Reyes");
+    // It is a Saturday: no shift of the billing desk; two days later there is.
+    for (days, pool, name) in [
+        (0, "general-desk", "Lee Park"),
+        (2, "billing-desk", "Jordan Reyes"),
+    ] {
+        face.clock.advance(days * 86_400_000);
+        let routed = send(&face, "POST", "/api/route", &ticket).await.json()["data"].clone();
+        assert_eq!(
+            (&routed["outcome"], &routed["pool"]["name"]),
+            (&json!("assigned"), &json!(pool))
+        );
+        let winner = routed["winners"][0]["recipient_id"].as_str().unwrap();
+        let winner = data(&face, &format!("/api/recipients/{winner}")).await;
+        assert_eq!(winner["name"], name);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -227,4 +234,123 @@ fn yaml_is_read_as_what_was_written() {
     let text = yaml(&value);
     let read = config::read_plain("b.yaml", &text).unwrap_or_else(|fault| panic!("{text}\n{fault:?}"));
     assert_eq!(read.value, value, "{text}");
+}
+
+/// A pool that offers into a queue, beside another one.
+fn pond(change: impl FnOnce(&mut Value)) -> Value {
+    let mut value = json!({"apiVersion": "ductor.io/v1", "kind": "RoutingBundle", "metadata": {"name": "leads"},
+        "claim_queues": [{"name": "pond"}],
+        "pools": [{"name": "offering", "config": {"routing_mode": "claim", "claim_queue": "pond", "queue_ttl_seconds": 600}},
+            {"name": "waiting", "config": {"fallback": "queue"}}],
+        "recipients": [{"name": "Kim", "pools": ["offering"], "external_id": "k"}],
+        "rules": [{"name": "all", "expression": "true", "action": {"type": "select_pool", "pool": "offering"}}]});
+    change(&mut value);
+    value
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_queue_that_goes_keeps_no_work() {
+    let face = Face::new().await;
+    apply(&face, json!({"bundle": pond(|_| ())})).await;
+    let routed = send(&face, "POST", "/api/route", &json!({"work": {"kind": "lead"}})).await;
+    assert_eq!(
+        routed.json()["data"]["outcome"],
+        "queued_for_claim",
+        "{}",
+        routed.text
+    );
+    // A pool that stays needs it.
+    let named = pond(|value| {
+        value["claim_queues"] = json!([]);
+    });
+    let refused = send(&face, "POST", APPLY, &json!({"bundle": named, "prune": true})).await;
+    assert_eq!(code(&refused), (409, "claim_queue.in_use".to_owned()));
+    let without = pond(|value| {
+        value["claim_queues"] = json!([]);
+        value["pools"][0]["config"] = json!({"fallback": "queue"});
+    });
+    let refused = send(&face, "POST", APPLY, &json!({"bundle": without, "prune": true})).await;
+    assert_eq!(code(&refused), (409, "claim_queue.has_open_offers".to_owned()));
+    let done = apply(
+        &face,
+        json!({"bundle": without, "prune": true, "drain_to": "waiting"}),
+    )
+    .await;
+    assert_eq!(done["counts"]["delete"], 1);
+    assert_eq!(data(&face, "/api/claim-queues").await, json!([]));
+    let pools = data(&face, "/api/pools").await;
+    let named = |name: &str| {
+        let all = pools.as_array().unwrap();
+        let found = all.iter().find(|pool| pool["name"] == name).unwrap();
+        found["id"].as_str().unwrap().to_owned()
+    };
+    let items = data(&face, &format!("/api/queues/{}/items", named("waiting"))).await;
+    assert_eq!(items.as_array().map(Vec::len), Some(1), "{items}");
+    let second = apply(&face, json!({"bundle": without, "prune": true})).await;
+    assert_eq!(second["changes"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_a_text_has_line_and_column() {
+    let face = Face::new().await;
+    let head = "apiVersion: ductor.io/v1\nkind: RoutingBundle\nmetadata: { name: desk }\n";
+    let aliases = format!("{head}x: &x [1, 2, 3]\ny: [{}]\n", vec!["*x"; 251].join(", "));
+    let long = format!("{head}# {}\n", "x".repeat(16 << 20));
+    for (text, code, place) in [
+        (
+            format!("{head}pools:\n  - name: a\n    name: b\n"),
+            "bundle.syntax",
+            json!([6, 5]),
+        ),
+        (aliases, "bundle.syntax", json!([5, 1005])),
+        (
+            format!("{head}pools:\n  - name: a\n    colour: red\n"),
+            "field.unknown",
+            json!([6, 5]),
+        ),
+        (format!("{head}colour: red\n"), "field.unknown", json!([4, 1])),
+        (
+            format!("{head}rules:\n  - {{ name: a, expression: 'work.', action: {{ type: drop }} }}\n"),
+            "rule.syntax",
+            json!([5, 16]),
+        ),
+        (
+            format!(
+                "{head}tests:\n  - {{ name: a, at: noon, work: {{}}, expect: {{ outcome: dropped }} }}\n"
+            ),
+            "field.type",
+            json!([5, 16]),
+        ),
+        (long, "bundle.too_large", json!([null, null])),
+    ] {
+        let refused = send(&face, "POST", APPLY, &json!({"bundle": text})).await;
+        let error = refused.json()["errors"][0].clone();
+        assert_eq!(
+            (refused.status, &error["code"]),
+            (422, &json!(code)),
+            "{}",
+            refused.text
+        );
+        assert_eq!(json!([error["line"], error["column"]]), place, "{error}");
+    }
+    let twice = r#"{"bundle": {"apiVersion": "ductor.io/v1",
+        "kind": "RoutingBundle", "kind": "RoutingBundle", "metadata": {"name": "desk"}}}"#;
+    let refused = face.post_json(APPLY, twice).await;
+    let error = refused.json()["errors"][0].clone();
+    assert_eq!(
+        (&error["code"], &error["line"]),
+        (&json!("bundle.syntax"), &json!(2)),
+        "{}",
+        refused.text
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_of_many_megabytes_is_taken() {
+    let face = Face::new().await;
+    let comment = "# a line that says nothing, and ends\n".repeat(200_000);
+    let text = format!("{comment}{}", yaml(&bundle(|_| ())));
+    assert!(text.len() > 7 << 20);
+    let looked = send(&face, "POST", DIFF, &json!({"bundle": text})).await;
+    assert_eq!(looked.status, 200, "{}", looked.text);
 }

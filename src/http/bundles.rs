@@ -1,5 +1,7 @@
 //! `/api/routing/bundle`: all that is declared for routing as one document; what such a document would change; and applying it.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -13,16 +15,21 @@ use super::error::Problem;
 use super::once::{self, Harmless, Once};
 use super::param::{Kind, Param};
 use super::routing::{self, fault_view};
-use crate::config;
+use crate::config::{self, PlainDocument};
 use crate::domain::routing::bundle::{self, Action, Change, Document};
 use crate::domain::routing::fault::Fault;
 use crate::engine::bundles::{self as desk, Applied};
 use crate::engine::changes::bundles::{No, Planned, Wish, counts};
 use crate::engine::changes::remember::{Answer, Told};
 use crate::store::{StoreError, Tx};
+use crate::words::limits;
 
 /// Times that an application is planned anew because something else was declared in between.
 const TRIES: usize = 5;
+/// Where requests with documents go.
+pub(super) const HEAD: &str = "/api/routing/bundle:";
+/// What faults call the text of a body.
+const NAME: &str = "bundle";
 /// What a document is called that nobody has applied as one.
 const NAMELESS: &str = "exported";
 
@@ -68,10 +75,11 @@ pub(super) async fn export(State(app): State<App>, caller: Caller) -> Result<Jso
 
 /// What a document would change.
 pub(super) async fn diff(State(app): State<App>, caller: Caller, body: Bytes) -> Result<Response, Problem> {
-    let (document, wish) = read(&body)?;
+    let asking = read(body).await?;
     let tenancy = app.engine.tenancy(caller.tenant).await?;
-    let looked = desk::look(&app.engine, tenancy, document, wish).await?;
-    Ok(harmless(&shown(&looked.map_err(refuse)?)))
+    let looked = desk::look(&app.engine, tenancy, asking.document.clone(), asking.wish.clone());
+    let planned = looked.await?.map_err(|no| asking.refuse(no))?;
+    Ok(harmless(&shown(&planned)))
 }
 
 /// Applies a document: all of it, or nothing.
@@ -81,14 +89,15 @@ pub(super) async fn apply(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (document, wish) = read(&body)?;
+    let asking = read(body).await?;
+    let Asking { document, wish, .. } = &asking;
     for _ in 0..TRIES {
         let tenancy = app.engine.tenancy(caller.tenant).await?;
         let looked = desk::look(&app.engine, tenancy, document.clone(), wish.clone());
-        let planned = looked.await?.map_err(refuse)?;
-        let failing = failing_tests(&planned);
+        let planned = looked.await?.map_err(|no| asking.refuse(no))?;
+        let failing = bundle::failing(&planned.tests);
         if !failing.is_empty() {
-            return Err(Problem::faulty(failing));
+            return Err(asking.refuse(No::Invalid(failing)));
         }
         if let Some(first) = planned.conflicts.first() {
             return Err(refuse(No::Conflict(first.clone())));
@@ -97,7 +106,7 @@ pub(super) async fn apply(
             return Ok(harmless(&applied(&planned)));
         }
         let asked = once.clone().ask(reply);
-        let (by, name) = (routing::wisher(&caller), document.name.clone());
+        let (by, name) = (routing::wisher(&app, &caller), document.name.clone());
         let told = desk::apply(&app.engine, by, name, planned, asked).await?;
         if matches!(told, Told::Now(Err(No::Stale), None)) {
             continue;
@@ -122,32 +131,24 @@ fn harmless(data: &Value) -> Response {
     response
 }
 
-fn failing_tests(planned: &Planned) -> Vec<Fault> {
-    let all = planned.tests.iter().enumerate();
-    all.filter(|(_, test)| !test.ok)
-        .map(|(index, test)| {
-            let detail = format!("{}: {}", test.name, test.detail);
-            Fault::new(format!("/bundle/tests/{index}"), "bundle.test_failed", detail)
-        })
-        .collect()
+/// One object and what differs in it.
+pub(super) fn change_view(change: &Change) -> Value {
+    let fields: Vec<Value> = change
+        .fields
+        .iter()
+        .map(|(pointer, from, to)| json!({"pointer": pointer, "from": from, "to": to}))
+        .collect();
+    json!({"kind": change.kind, "name": change.name, "action": change.action.word(), "fields": fields})
 }
 
 /// The diff as it is answered.
 fn shown(planned: &Planned) -> Value {
     let plan = &planned.plan;
-    let change = |one: &Change| {
-        let fields: Vec<Value> = one
-            .fields
-            .iter()
-            .map(|(pointer, from, to)| json!({"pointer": pointer, "from": from, "to": to}))
-            .collect();
-        json!({"kind": one.kind, "name": one.name, "action": one.action.word(), "fields": fields})
-    };
     let news = plan.changes.iter().filter(|one| one.action != Action::Noop);
     let warnings = plan.warnings.iter().chain(&planned.conflicts);
     json!({
         "digest_current": plan.digest_current, "digest_after": plan.digest_after, "counts": counts(plan),
-        "changes": news.map(change).collect::<Vec<Value>>(),
+        "changes": news.map(change_view).collect::<Vec<Value>>(),
         "warnings": warnings.map(fault_view).collect::<Vec<Value>>(),
         "tests": planned.tests.iter().map(Value::from).collect::<Vec<Value>>(),
     })
@@ -189,8 +190,54 @@ fn in_body(fault: Fault) -> Fault {
     Fault { pointer, ..fault }
 }
 
-fn read(body: &[u8]) -> Result<(Document, Wish), Problem> {
-    let fields = routing::fields(body)?;
+/// What is asked for.
+#[derive(Debug, Clone)]
+struct Asking {
+    document: Document,
+    wish: Wish,
+    /// The document as it was written, if it was YAML.
+    text: Option<Arc<str>>,
+}
+
+impl Asking {
+    /// Faults with the places of the text, where there is one.
+    fn refuse(&self, no: No) -> Problem {
+        let No::Invalid(faults) = no else {
+            return refuse(no);
+        };
+        let places = self
+            .text
+            .as_ref()
+            .and_then(|text| config::read_bundle(NAME, text).ok());
+        let placed = faults.into_iter().map(|fault| match &places {
+            Some(places) => placed(places, fault),
+            None => in_body(fault),
+        });
+        Problem::faulty(placed.collect())
+    }
+}
+
+/// The fault of a document with its line and column.
+fn placed(places: &PlainDocument, fault: Fault) -> Fault {
+    let at = places.place(&fault.pointer).filter(|at| at.line > 0).cloned();
+    let is_of_document = fault.pointer != "/drain_to";
+    let fault = in_body(fault);
+    match at {
+        Some(at) if is_of_document => fault.member("line", at.line).member("column", at.column),
+        Some(_) | None => fault,
+    }
+}
+
+/// Reads a body, which may be long.
+async fn read(body: Bytes) -> Result<Asking, Problem> {
+    match tokio::task::spawn_blocking(move || read_now(&body)).await {
+        Ok(read) => read,
+        Err(defect) => std::panic::resume_unwind(defect.into_panic()),
+    }
+}
+
+fn read_now(body: &[u8]) -> Result<Asking, Problem> {
+    let fields = strict_fields(body)?;
     let mut faults: Vec<Fault> = Vec::new();
     for key in fields
         .keys()
@@ -205,16 +252,24 @@ fn read(body: &[u8]) -> Result<(Document, Wish), Problem> {
         drain_to: text(&fields, "drain_to", &mut faults),
         dry_run: truth(&fields, "dry_run", &mut faults),
     };
+    let mut written = None;
     let document = match fields.get("bundle") {
-        Some(Value::String(text)) => read_yaml(text).and_then(|value| read_document(&value)),
-        Some(value) => read_document(value),
+        Some(Value::String(text)) => {
+            written = Some(Arc::from(text.as_str()));
+            read_yaml(text)
+        }
+        Some(value) => read_object(value),
         None => {
             let detail = "the document, as an object or as YAML in a text";
             Err(vec![Fault::new("/bundle", "field.required", detail)])
         }
     };
     match document {
-        Ok(document) if faults.is_empty() => Ok((document, wish)),
+        Ok(document) if faults.is_empty() => Ok(Asking {
+            document,
+            wish,
+            text: written,
+        }),
         Ok(_) => Err(Problem::faulty(faults)),
         Err(wrong) => {
             faults.extend(wrong);
@@ -223,18 +278,65 @@ fn read(body: &[u8]) -> Result<(Document, Wish), Problem> {
     }
 }
 
-fn read_document(value: &Value) -> Result<Document, Vec<Fault>> {
+/// The fields of a body in which no key stands twice.
+fn strict_fields(body: &[u8]) -> Result<Map<String, Value>, Problem> {
+    let text = std::str::from_utf8(body).map_err(|_| Problem::unreadable("the body is not UTF-8"))?;
+    match config::strict_json(text) {
+        Err(wrong) if wrong.is_twice => {
+            let (line, column) = (wrong.line, wrong.column);
+            let detail = format!("line {line}, column {column}: {}", wrong.why);
+            let fault = Fault::new("", "bundle.syntax", detail);
+            let fault = fault.member("line", line).member("column", column);
+            Err(Problem::faulty(vec![fault]))
+        }
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) | Err(_) => routing::fields(body),
+    }
+}
+
+fn read_object(value: &Value) -> Result<Document, Vec<Fault>> {
+    if !is_short(value) {
+        let detail = format!("a document may have at most {} bytes", limits::BUNDLE_BYTES_MAX);
+        return Err(vec![Fault::new("/bundle", "bundle.too_large", detail)]);
+    }
     Document::read(value).map_err(|faults| faults.into_iter().map(in_body).collect())
 }
 
-fn read_yaml(text: &str) -> Result<Value, Vec<Fault>> {
-    let read = config::read_plain("bundle", text);
-    read.map(|document| document.value).map_err(|fault| {
+/// Written out, it is no longer than a text may be.
+fn is_short(value: &Value) -> bool {
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, value).is_ok()
+}
+
+/// Counts what is written, up to the longest document.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        if self.0 > limits::BUNDLE_BYTES_MAX {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn read_yaml(text: &str) -> Result<Document, Vec<Fault>> {
+    let read = config::read_bundle(NAME, text).map_err(|fault| {
+        if fault.at.line == 0 {
+            return vec![Fault::new("/bundle", "bundle.too_large", fault.message)];
+        }
         let (line, column) = (fault.at.line, fault.at.column);
         let detail = format!("line {line}, column {column}: {}", fault.message);
         let fault = Fault::new("/bundle", "bundle.syntax", detail);
         vec![fault.member("line", line).member("column", column)]
-    })
+    })?;
+    let document = Document::read(&read.value);
+    document.map_err(|faults| faults.into_iter().map(|fault| placed(&read, fault)).collect())
 }
 
 fn text(fields: &Map<String, Value>, name: &str, faults: &mut Vec<Fault>) -> Option<String> {

@@ -4,6 +4,7 @@
 //! the router's page, and lets in whom its scope and tenant allow. Handlers take the [`Caller`] and decide nothing of this.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -15,13 +16,20 @@ use super::app::App;
 use super::credentials;
 use super::error::{FieldFault, Problem, SCOPE_MISSING, TENANT_FOREIGN};
 use super::front::RequestId;
+use super::input;
+use super::once::Replay;
+use crate::domain::access::jwt::Issuer;
 use crate::domain::access::scopes::{ADMIN, OPEN, Scopes};
 use crate::engine::access::Ring;
 use crate::engine::changes::audit::By;
 use crate::words::ids::{KeyId, TenantId};
+use crate::words::time::Millis;
 
 /// The header that names the tenant.
 pub(super) const TENANT_ID: HeaderName = HeaderName::from_static("x-tenant-id");
+
+/// How often it is looked whether somebody who waits is still let in.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Who calls while there are no keys.
 const LOCAL: &str = "local";
@@ -39,6 +47,19 @@ pub(super) struct Caller {
     pub(super) scopes: Arc<Scopes>,
     /// Their key, if they have one.
     pub(super) key: Option<KeyId>,
+    /// The session that they came in with, if it was one.
+    pub(super) session: Option<[u8; 16]>,
+    /// The token that speaks for them, if it is one.
+    pub(super) token: Option<Token>,
+}
+
+/// What is kept of a token for as long as something goes on after its answer.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    /// Who made it, and with which key.
+    pub(super) issuer: Arc<Issuer>,
+    /// When it ends.
+    pub(super) ends_at: Millis,
 }
 
 impl Caller {
@@ -50,6 +71,8 @@ impl Caller {
             principal: Arc::from(LOCAL),
             scopes: Arc::new(Scopes::admin()),
             key: None,
+            session: None,
+            token: None,
         }
     }
 
@@ -63,11 +86,35 @@ impl Caller {
         let Ok(ring) = app.keyring.current(&app.engine).await else {
             return true;
         };
-        match self.key {
-            None => ring.is_open(),
-            Some(id) => ring
-                .key(id)
-                .is_some_and(|(_, key)| key.is_valid(app.engine.now().wall)),
+        let now = app.engine.now().wall;
+        match (self.key, &self.token) {
+            (Some(id), _) => {
+                let is_on =
+                    |digest: [u8; 16]| ring.session(digest).is_some_and(|session| now < session.ends_at);
+                ring.key(id).is_some_and(|(_, key)| key.is_valid(now)) && self.session.is_none_or(is_on)
+            }
+            (None, Some(token)) => now < token.ends_at && app.config().auth.trusted.contains(&token.issuer),
+            (None, None) => app.is_open(&ring),
+        }
+    }
+
+    /// True when what they came in with ends by itself: no commit tells of that.
+    pub(super) async fn has_an_end(&self, app: &App) -> bool {
+        let Ok(ring) = app.keyring.current(&app.engine).await else {
+            return true;
+        };
+        let key = self.key.and_then(|id| ring.key(id));
+        self.token.is_some() || self.session.is_some() || key.is_some_and(|(_, key)| key.expires_at.is_some())
+    }
+
+    /// Comes back when what they came in with opens nothing any more, give or take a second: for those who wait for something. It
+    /// asks by the clock and not at each commit, for there may be very many of them.
+    pub(super) async fn until_gone(&self, app: &App) {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if !self.is_still_known(app).await {
+                return;
+            }
         }
     }
 
@@ -144,7 +191,7 @@ pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>,
         return Ok(None);
     }
     let ring = app.keyring.current(&app.engine).await?;
-    if ring.is_open() {
+    if app.is_open(&ring) {
         return in_open_mode(&ring, &parts.headers).map(Some);
     }
     credentials::identify(app, &ring, parts).map(Some)
@@ -152,7 +199,7 @@ pub(super) async fn identify(app: &App, parts: &Parts) -> Result<Option<Caller>,
 
 /// Whoever can reach the loopback address may do everything, for each tenant that there is.
 fn in_open_mode(ring: &Ring, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let named = match headers.get(TENANT_ID) {
+    let named = match input::the_one(headers, &TENANT_ID)? {
         None => ring
             .tenant_name(TenantId::DEFAULT)
             .map(|name| (TenantId::DEFAULT, name)),
@@ -227,6 +274,10 @@ pub(super) async fn guard(duty: Duty, request: Request, next: Next) -> Response 
         && let Some(response) = elsewhere(duty.elsewhere, &caller)
     {
         return response;
+    }
+    // An answer that was given before is for who may ask: a token may say less than the one that it was given to.
+    if let Some(before) = request.extensions().get::<Replay>().and_then(Replay::take) {
+        return before;
     }
     let (mut parts, body) = request.into_parts();
     let by = (duty.audited && !parts.method.is_safe()).then(|| caller.by(&parts, duty.id));

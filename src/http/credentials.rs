@@ -10,9 +10,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::app::App;
 use super::bridge;
-use super::caller::{self, Caller, TENANT_ID};
+use super::caller::{self, Caller, TENANT_ID, Token};
 use super::error::Problem;
+use super::input;
 use crate::config::RateLimitConfig;
+use crate::domain::access::jwt::{self, Bearer, Refused};
 use crate::domain::access::token;
 use crate::engine::access::Ring;
 use crate::engine::changes::keys;
@@ -43,6 +45,8 @@ pub(super) enum Wrong {
     Revoked,
     /// No such session, or its time is over.
     Session,
+    /// A token of an issuer that opens nothing.
+    Token(Refused),
 }
 
 impl Wrong {
@@ -54,6 +58,7 @@ impl Wrong {
             Wrong::Expired => "expired",
             Wrong::Revoked => "revoked",
             Wrong::Session => "session",
+            Wrong::Token(refused) => refused.word(),
         }
     }
 }
@@ -74,6 +79,8 @@ impl Opened {
             principal: Arc::from(format!("key:{}", self.key.name)),
             scopes: Arc::new(self.key.scopes.clone()),
             key: Some(self.id),
+            session: None,
+            token: None,
         })
     }
 }
@@ -81,34 +88,69 @@ impl Opened {
 /// Finds out who calls while there are keys.
 pub(super) fn identify(app: &App, ring: &Ring, parts: &Parts) -> Result<Caller, Problem> {
     let now = app.engine.now();
-    let brought = brought(&parts.headers);
+    let brought = brought(&parts.headers)?;
     let peer = peer_of(parts);
     if brought != Brought::Nothing {
         may_try(app, peer)?;
     }
-    let opened = match brought {
+    let known = |opened: Opened| opened.caller(ring).ok_or(Wrong::Unknown);
+    let caller = match brought {
         Brought::Nothing => Err(Wrong::Nothing),
         Brought::Garbage => Err(Wrong::Malformed),
-        Brought::Key(text) => open(app, ring, text, now.wall),
-        Brought::Session(text) => resume(app, ring, text, now.wall).map(|(opened, _)| opened),
+        Brought::Key(text) if jwt::is_token(text) => {
+            let config = app.config();
+            match jwt::check(text, &config.auth.trusted, now.wall) {
+                Ok(bearer) => Ok(caller_of(ring, bearer)?),
+                Err(refused) => Err(Wrong::Token(refused)),
+            }
+        }
+        Brought::Key(text) => open(app, ring, text, now.wall).and_then(known),
+        Brought::Session(text) => resume(app, ring, text, now.wall).and_then(|(opened, session)| {
+            let session = Some(keys::session_key(&session.hash).0);
+            known(opened).map(|caller| Caller { session, ..caller })
+        }),
     };
-    let caller = opened.and_then(|opened| opened.caller(ring).ok_or(Wrong::Unknown));
     let caller = caller.map_err(|wrong| refuse(app, peer, wrong))?;
-    let named = parts.headers.get(TENANT_ID);
+    let named = input::the_one(&parts.headers, &TENANT_ID)?;
     if named.is_some_and(|named| named.as_bytes() != caller.tenant_name.as_bytes()) {
         return Err(caller::foreign_tenant("this key is one of another tenant"));
     }
+    let path = parts.uri.path();
+    if !path.starts_with(bridge::HEAD) && path != "/api/stream" {
+        let limit = app.config().server.rate_limit;
+        app.rates
+            .take(&caller.mark(), limit, now.boot)
+            .map_err(|wait| too_often(app, limit, wait))?;
+    }
     if let Some(key) = caller.key {
-        let path = parts.uri.path();
-        if !path.starts_with(bridge::HEAD) && path != "/api/stream" {
-            let limit = app.config().server.rate_limit;
-            app.rates
-                .take(key, limit, now.boot)
-                .map_err(|wait| too_often(app, limit, wait))?;
-        }
         app.note_use(caller.tenant, key, now.wall);
     }
     Ok(caller)
+}
+
+/// Whom a token speaks for. Its issuer is trusted: that it names a tenant that is not here may be said.
+fn caller_of(ring: &Ring, bearer: Bearer) -> Result<Caller, Problem> {
+    let tenant = ring
+        .tenant(&bearer.tenant)
+        .and_then(|id| Some((id, ring.tenant_name(id)?)));
+    let (tenant, tenant_name) = tenant.ok_or_else(|| {
+        caller::foreign_tenant(&format!(
+            "this token is for the tenant `{}`, and there is none",
+            bearer.tenant
+        ))
+    })?;
+    Ok(Caller {
+        tenant,
+        tenant_name,
+        principal: Arc::from(bearer.principal),
+        scopes: Arc::new(bearer.scopes),
+        key: None,
+        session: None,
+        token: Some(Token {
+            issuer: Arc::new(bearer.issuer),
+            ends_at: bearer.ends_at,
+        }),
+    })
 }
 
 /// From where a request comes. Only tests have no peer.
@@ -131,7 +173,8 @@ pub(super) fn may_try(app: &App, peer: IpAddr) -> Result<(), Problem> {
 pub(super) fn refuse(app: &App, peer: IpAddr, wrong: Wrong) -> Problem {
     app.engine.metrics.count_auth_failure(wrong.word());
     // A session that has run out is nobody's guess.
-    if !matches!(wrong, Wrong::Nothing | Wrong::Session | Wrong::Expired) {
+    let is_over = matches!(wrong, Wrong::Token(Refused::Expired | Refused::Early));
+    if !is_over && !matches!(wrong, Wrong::Nothing | Wrong::Session | Wrong::Expired) {
         app.failures.note(peer, app.engine.now().boot);
     }
     caller::unknown()
@@ -164,11 +207,11 @@ enum Brought<'h> {
 }
 
 /// The header wins over the cookie: a program that is told a key uses no other.
-fn brought(headers: &HeaderMap) -> Brought<'_> {
-    match headers.get(header::AUTHORIZATION) {
+fn brought(headers: &HeaderMap) -> Result<Brought<'_>, Problem> {
+    Ok(match input::the_one(headers, &header::AUTHORIZATION)? {
         Some(value) => bearer(value).map_or(Brought::Garbage, Brought::Key),
         None => session_of(headers).map_or(Brought::Nothing, Brought::Session),
-    }
+    })
 }
 
 fn bearer(value: &HeaderValue) -> Option<&str> {

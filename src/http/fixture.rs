@@ -139,6 +139,8 @@ fn book_of(versions: &BTreeMap<JobName, u32>) -> Book {
         locks_trusted: true,
         notify: Notify::default(),
         egress: [].into(),
+        pipeline_mode: crate::domain::routing::objects::PipelineMode::Linear,
+        alert_secret: None,
     }
 }
 

@@ -18,13 +18,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::app::App;
-use super::bridge;
 use super::caller;
 use super::error::Problem;
 use super::once::{self, Gate};
 use super::origin::Foreign;
+use super::{bridge, bundles};
 use crate::engine::metrics::in_seconds;
-use crate::words::ids;
+use crate::words::{ids, limits};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -151,6 +151,9 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
         // What a worker has made is a payload, and may be as large as any.
         max = max.max(bridge::body_bytes_max());
     }
+    if parts.uri.path().starts_with(bundles::HEAD) {
+        max = max.max(limits::BUNDLE_BODY_BYTES_MAX);
+    }
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     let announced = body.size_hint().lower();
     let too_large = || {
@@ -173,8 +176,8 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
         return Problem::not_found("there is nothing at this path").into_response();
     }
     let passage = match once::look_up(app, &mut parts, &bytes).await {
-        Ok(Gate::Open(passage)) => passage,
-        Ok(Gate::Closed(response)) => return response,
+        Ok(Gate::Open(passage)) => Some(passage),
+        Ok(Gate::Closed) => None,
         Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
         Err(problem) => return problem.into_response(),
     };
@@ -182,7 +185,10 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
         parts.uri = inner;
     }
     let response = next.run(Request::from_parts(parts, Body::from(bytes))).await;
-    once::keep(app, passage, response).await
+    match passage {
+        Some(passage) => once::keep(app, passage, response).await,
+        None => response,
+    }
 }
 
 /// Endpoints without a prefix, whose refusals have the member `error`.

@@ -1,7 +1,7 @@
 //! Reading requests: query parameters and JSON objects whose every field is known.
 
 use axum::extract::Query;
-use axum::http::{HeaderMap, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::{Map, Value};
 
 use super::error::{FieldFault, Problem};
@@ -148,7 +148,8 @@ fn did_you_mean(name: &str, known: &[&str]) -> String {
 
 /// The idempotency key of a request, if it has one.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = headers.get("idempotency-key") else {
+    let name = HeaderName::from_static("idempotency-key");
+    let Some(value) = the_one(headers, &name)? else {
         return Ok(None);
     };
     let fits = |text: &&str| (1..=limits::IDEMPOTENCY_KEY_BYTES_MAX).contains(&text.len());
@@ -158,6 +159,19 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
             "Idempotency-Key must have 1 to 128 printable ASCII characters",
         )),
     }
+}
+
+/// A header that may be sent once: two of them mean two things, and who reads which is anybody's guess.
+pub(super) fn the_one<'h>(
+    headers: &'h HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'h HeaderValue>, Problem> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next();
+    if all.next().is_some() {
+        return Err(Problem::unreadable(format!("`{name}` may be sent once")));
+    }
+    Ok(first)
 }
 
 /// A name as one segment of a path.

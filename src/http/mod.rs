@@ -18,7 +18,10 @@ mod config;
 mod credentials;
 mod dags;
 mod dead_letters;
+mod decision_shapes;
 mod decisions;
+mod declared;
+mod declared_shapes;
 mod dry_runs;
 mod endings;
 mod error;
@@ -32,6 +35,7 @@ mod input;
 mod job_detail;
 mod job_list;
 mod jobs;
+mod kept_bundles;
 mod keys;
 mod live_routing;
 #[cfg(test)]
@@ -74,6 +78,7 @@ mod schedules;
 mod serve;
 mod sessions;
 mod shadow_campaigns;
+mod shapes;
 mod slots;
 mod start;
 mod status;
@@ -121,6 +126,8 @@ mod hostile_routing_tests;
 #[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
+mod kept_bundle_tests;
+#[cfg(test)]
 mod key_tests;
 #[cfg(test)]
 mod log_tests;
@@ -156,6 +163,10 @@ mod slot_tests;
 mod stream_tests;
 #[cfg(test)]
 mod system_tests;
+#[cfg(test)]
+mod tenant_tests;
+#[cfg(test)]
+mod token_tests;
 #[cfg(test)]
 mod workflow_tests;
 

@@ -71,8 +71,18 @@ pub(super) struct Passage {
 pub(super) enum Gate {
     /// It goes on.
     Open(Passage),
-    /// It was answered before.
-    Closed(Response),
+    /// It was answered before; the guard of its route gives that out, to whom may still ask.
+    Closed,
+}
+
+/// The answer of before, on its way to the guard.
+#[derive(Debug, Clone)]
+pub(super) struct Replay(Arc<Mutex<Option<Response>>>);
+
+impl Replay {
+    pub(super) fn take(&self) -> Option<Response> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 /// Looks the key of a request up. Only requests that change something have one.
@@ -95,11 +105,17 @@ pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result
     };
     let in_flight = || {
         let detail = "a request with this Idempotency-Key is being answered; try again when it is done";
-        Problem::new(StatusCode::CONFLICT, detail).code("ABORTED")
+        Problem::new(StatusCode::CONFLICT, detail)
+            .code("ABORTED")
+            .header(axum::http::header::RETRY_AFTER, "1")
     };
     let held = app.in_flight.hold(ticket.key).ok_or_else(in_flight)?;
     match desk::said_before(&app.engine, ticket).await? {
-        Some(Told::Before(answer)) => Ok(Gate::Closed(replayed(&answer))),
+        Some(Told::Before(answer)) => {
+            let answer = Arc::new(Mutex::new(Some(replayed(&answer))));
+            parts.extensions.insert(Replay(answer));
+            Ok(Gate::Closed)
+        }
         Some(Told::KeyReused) => Err(key_reused()),
         Some(Told::Now((), _) | Told::Moved(_)) | None => {
             parts.extensions.insert(ticket);

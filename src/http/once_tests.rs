@@ -116,6 +116,7 @@ async fn a_second_request_does_not_overtake_the_first() {
     assert_eq!(seen, [202, 409]);
     let refused = if first.status == 409 { first } else { second };
     assert_eq!(refused.json()["code"], "ABORTED");
+    assert_eq!(refused.header("retry-after"), Some("1"));
     let later = keyed(&face, "/jobs/a/start", "k", "").await;
     assert_eq!(later.header("idempotency-replayed"), Some("true"));
     assert_eq!(face.get("/pools/p").await.json()["queued"], 1);

@@ -312,6 +312,14 @@ pub(super) fn data<T: ToSchema>(components: &mut Components) -> Value {
     in_data(&reference_to::<T>(components))
 }
 
+/// `{"data": …}` of a declared object, with what may be meant otherwise.
+pub(super) fn declared<T: ToSchema>(components: &mut Components) -> Value {
+    let warning = reference_to::<super::declared_shapes::WarningShape>(components);
+    let mut schema = in_data(&reference_to::<T>(components));
+    schema["properties"]["warnings"] = json!({"type": "array", "items": warning});
+    schema
+}
+
 /// One page of a list of a type.
 pub(super) fn page_of<T: ToSchema>(components: &mut Components) -> Value {
     let items = reference_to::<T>(components);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{self, Declared, Wanted};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
@@ -19,6 +20,7 @@ use super::runs::Data;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{RecipientState, Status};
 use crate::domain::routing::print::View;
+use crate::engine::changes::declared::Wisher;
 use crate::engine::changes::recipient_pools::{self as changes, shown};
 use crate::store::routing_live::{self, Lookup, live};
 use crate::store::routing_objects::{members, recipient};
@@ -60,12 +62,15 @@ pub(super) const SWITCH: [Param; 3] = [
     Param::query("reason", Kind::Text, "Why, at most 4096 characters."),
 ];
 
-fn version_of(
-    tenant: TenantId,
-    id: RecipientPoolId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    move |tx| {
-        let row = tx.get(&RECIPIENT_POOLS, &(tenant, id))?;
+/// Recipient pools.
+pub(super) struct Pools;
+
+impl Declared for Pools {
+    type Id = RecipientPoolId;
+    const KIND: &'static str = KIND;
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &RecipientPoolId) -> Result<Option<u64>, StoreError> {
+        let row = tx.get(&RECIPIENT_POOLS, &(tenant, *id))?;
         Ok(row.map(|row| row.object.record_version))
     }
 }
@@ -79,7 +84,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientPoolId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -169,49 +174,19 @@ fn page(
     filter: &Filter,
     view: View,
 ) -> Result<Page<Value>, StoreError> {
-    let mut place = place_of(paging).map(|id| (tenant, RecipientPoolId(id)));
-    let (mut found, mut last, mut more) = (Vec::new(), None, false);
-    let mut looked = 0;
-    'walk: loop {
-        let scan = if paging.ascending {
-            Rows::scan
-        } else {
-            Rows::scan_back
-        };
-        let batch = scan(
-            rows,
-            &RECIPIENT_POOLS,
-            &(tenant,),
-            place.as_ref(),
-            limits::PAGE_DEFAULT,
-        )?;
-        if batch.is_empty() {
-            break;
-        }
-        for (key, row) in batch {
-            looked += 1;
-            place = Some(key);
+    let among = (tenant, paging, limits::RECIPIENT_POOLS_MAX);
+    declared::page(
+        rows,
+        &RECIPIENT_POOLS,
+        among,
+        (RecipientPoolId, |id| id.0),
+        |rows, id, row| {
             if !filter.passes(&Value::from(row.object.fields())) {
-                continue;
+                return Ok(None);
             }
-            if found.len() == paging.size {
-                more = true;
-                break 'walk;
-            }
-            found.push(shown(rows, tenant, key.1, &row, view)?);
-            last = Some(key.1.0);
-        }
-        if looked >= limits::RECIPIENT_POOLS_MAX {
-            break;
-        }
-    }
-    let last = last.filter(|_| more);
-    Ok(paging.page(found, last.as_ref().map(<[u8; 16]>::as_slice)))
-}
-
-/// The id behind which a page begins.
-pub(super) fn place_of(paging: &Paging) -> Option<[u8; 16]> {
-    paging.after.as_deref().and_then(|bytes| bytes.try_into().ok())
+            shown(rows, tenant, id, row, view).map(Some)
+        },
+    )
 }
 
 /// Changes what is sent of one.
@@ -222,13 +197,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
-    );
-    let (once, sent) = routing::guarded_fields(once, &body)?;
-    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(&app, once, "change pool", version_of(caller.tenant, id), change).await
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
+    one.patch(&app, once, &body, ("change pool", changes::patch))
+        .await
 }
 
 /// Removes one; its recipients stay.
@@ -240,15 +211,14 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
+    let (one, pairs) = (
+        Wanted::<Pools>::of(&app, &caller, &text)?,
+        input::query(&uri, &DELETION)?,
     );
     let if_unreferenced = input::flag(&pairs, "if_unreferenced")?.unwrap_or(false);
-    let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, if_unreferenced);
-    routing::change(&app, once, "delete pool", version_of(caller.tenant, id), change).await
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::delete(tx, by, id, if_unreferenced);
+    one.delete(&app, once, (&pairs, &body), ("delete pool", work))
+        .await
 }
 
 /// The kill-switch.
@@ -259,10 +229,7 @@ pub(super) async fn set_enabled(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
-    );
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let mut faults: Vec<Fault> = sent
         .keys()
@@ -304,8 +271,8 @@ pub(super) async fn set_enabled(
     let (Some(enabled), true) = (enabled, faults.is_empty()) else {
         return Err(Problem::faulty(faults));
     };
-    let change = move |tx: &mut Tx<'_>| changes::set_enabled(tx, &by, id, enabled, &reason);
-    routing::change(&app, once, "switch pool", version_of(caller.tenant, id), change).await
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::set_enabled(tx, by, id, enabled, &reason);
+    one.change(&app, once, "switch pool", work).await
 }
 
 /// Numbers over all its recipients.
@@ -393,18 +360,12 @@ pub(super) async fn reset(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientPoolId>(KIND, &text)?,
-    );
-    let once = once.expecting(&body)?;
-    let change = move |tx: &mut Tx<'_>| changes::reset_capacity(tx, &by, id);
-    routing::change(
+    let one = Wanted::<Pools>::of(&app, &caller, &text)?;
+    one.change(
         &app,
-        once,
+        once.expecting(&body)?,
         "reset capacity",
-        version_of(caller.tenant, id),
-        change,
+        changes::reset_capacity,
     )
     .await
 }

@@ -9,17 +9,19 @@ use serde_json::Value;
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{Declared, Wanted, place_of};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
-use super::recipient_pools::{place_of, words};
+use super::recipient_pools::words;
 use super::routing::{self, EXPECTED, VIEW};
 use crate::domain::routing::hours::is_open;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::{Recipient, RecipientState, Status};
 use crate::domain::routing::print::View;
+use crate::engine::changes::declared::Wisher;
 use crate::engine::changes::recipients::{self as changes, shown};
 use crate::store::routing_live::live;
 use crate::store::tables::{MEMBERS, RECIPIENT_POOLS, RECIPIENTS};
@@ -54,12 +56,15 @@ pub(super) const DELETION: [Param; 2] = [
 /// How a membership is dropped.
 pub(super) const DROPPING: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    tenant: TenantId,
-    id: RecipientId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    move |tx| {
-        let row = tx.get(&RECIPIENTS, &(tenant, id))?;
+/// Recipients.
+pub(super) struct Recipients;
+
+impl Declared for Recipients {
+    type Id = RecipientId;
+    const KIND: &'static str = KIND;
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &RecipientId) -> Result<Option<u64>, StoreError> {
+        let row = tx.get(&RECIPIENTS, &(tenant, *id))?;
         Ok(row.map(|row| row.object.record_version))
     }
 }
@@ -75,7 +80,7 @@ pub(super) async fn create(
     let member_of = routing::id_of::<RecipientPoolId>("pool", &text)?;
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         RecipientId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, member_of, id, sent.clone());
@@ -224,20 +229,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientId>(KIND, &text)?,
-    );
-    let (once, sent) = routing::guarded_fields(once, &body)?;
-    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(
-        &app,
-        once,
-        "change recipient",
-        version_of(caller.tenant, id),
-        change,
-    )
-    .await
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    one.patch(&app, once, &body, ("change recipient", changes::patch))
+        .await
 }
 
 /// Removes one.
@@ -249,22 +243,14 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let pairs = input::query(&uri, &DELETION)?;
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientId>(KIND, &text)?,
+    let (one, pairs) = (
+        Wanted::<Recipients>::of(&app, &caller, &text)?,
+        input::query(&uri, &DELETION)?,
     );
     let release = input::flag(&pairs, "release")?.unwrap_or(false);
-    let once = routing::guarded_query(once.expecting(&body)?, &pairs)?;
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id, release);
-    routing::change(
-        &app,
-        once,
-        "delete recipient",
-        version_of(caller.tenant, id),
-        change,
-    )
-    .await
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::delete(tx, by, id, release);
+    one.delete(&app, once, (&pairs, &body), ("delete recipient", work))
+        .await
 }
 
 /// Takes one out of rotation.
@@ -297,20 +283,10 @@ async fn set_state(
     body: &[u8],
     state: RecipientState,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(caller),
-        routing::id_of::<RecipientId>(KIND, text)?,
-    );
-    let once = once.expecting(body)?;
-    let change = move |tx: &mut Tx<'_>| changes::set_state(tx, &by, id, state);
-    routing::change(
-        app,
-        once,
-        "recipient state",
-        version_of(caller.tenant, id),
-        change,
-    )
-    .await
+    let one = Wanted::<Recipients>::of(app, caller, text)?;
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::set_state(tx, by, id, state);
+    one.change(app, once.expecting(body)?, "recipient state", work)
+        .await
 }
 
 /// Makes one a member of one more recipient pool.
@@ -322,13 +298,9 @@ pub(super) async fn join(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientId>(KIND, &text)?,
-    );
-    let once = once.expecting(&body)?;
-    let change = move |tx: &mut Tx<'_>| changes::join(tx, &by, id, member_of);
-    routing::change(&app, once, "add member", version_of(caller.tenant, id), change).await
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::join(tx, by, id, member_of);
+    one.change(&app, once.expecting(&body)?, "add member", work).await
 }
 
 /// Drops a membership.
@@ -341,11 +313,9 @@ pub(super) async fn leave(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let member_of = routing::id_of::<RecipientPoolId>("pool", &member_of)?;
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<RecipientId>(KIND, &text)?,
-    );
-    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DROPPING)?)?;
-    let change = move |tx: &mut Tx<'_>| changes::drop_membership(tx, &by, id, member_of);
-    routing::change(&app, once, "drop member", version_of(caller.tenant, id), change).await
+    let one = Wanted::<Recipients>::of(&app, &caller, &text)?;
+    let pairs = input::query(&uri, &DROPPING)?;
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id| changes::drop_membership(tx, by, id, member_of);
+    one.delete(&app, once, (&pairs, &body), ("drop member", work))
+        .await
 }

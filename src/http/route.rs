@@ -99,7 +99,7 @@ pub(super) async fn route(
 
 fn reply(routed: &Routed, explain: Option<Explain>) -> Option<Answer> {
     let data = match routed {
-        Routed::Decided(written) => written.document(explain),
+        Routed::Decided(written) => json!(written.document(explain)),
         Routed::Existing(_, text) => text.read::<Value>().ok()?,
         Routed::Not(_) => return None,
     };

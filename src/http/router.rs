@@ -11,18 +11,18 @@ use axum::routing::get;
 use super::app::App;
 use super::error::Problem;
 use super::operation::{
-    Operation, Page, any_data, any_list, any_object, any_page, data, list, page_of, plain, snake_data,
-    snake_page_of,
+    Operation, Page, any_data, any_list, any_object, any_page, data, declared, list, page_of, plain,
+    snake_data, snake_page_of,
 };
 use super::paging::PARAMS;
 use super::{
-    assignments, audit, backups, bridge, bundles, claims, config, dead_letters, decisions, dry_runs, fires,
-    front, graph, health, job_detail, job_list, jobs, keys, log_search, logs, metrics, nodes, once, openapi,
-    overview, pages, pauses, recipient_pools, recipients, replay, retries, route, routing_queues,
-    rule_trials, rules, run_again, run_bulk, run_list, run_pins, run_signals, run_start, run_steps,
-    run_values, run_waiting, runs, schedules, sessions, shadow_campaigns, slots, start, status, store_check,
-    strategies, stream, tail, tenants, timeline, traits, week, why, workflow_list, workflow_versions,
-    workflows,
+    assignments, audit, backups, bridge, bundles, claims, config, dead_letters, decision_shapes, decisions,
+    declared_shapes, dry_runs, fires, front, graph, health, job_detail, job_list, jobs, kept_bundles, keys,
+    log_search, logs, metrics, nodes, once, openapi, overview, pages, pauses, recipient_pools, recipients,
+    replay, retries, route, routing_queues, rule_trials, rules, run_again, run_bulk, run_list, run_pins,
+    run_signals, run_start, run_steps, run_values, run_waiting, runs, schedules, sessions, shadow_campaigns,
+    slots, start, status, store_check, strategies, stream, tail, tenants, timeline, traits, week, why,
+    workflow_list, workflow_versions, workflows,
 };
 
 /// `method path, handler, operation id, scope, summary, more(…)…;`
@@ -215,11 +215,11 @@ fn definitions(page: Page) -> Page {
 fn live_routing(page: Page) -> Page {
     routes! { page;
         post "/api/route", route::route, routeWork, "decision:write", "Decides who gets a unit of work, and says why.",
-            fields(&route::FIELDS), shows(any_data);
+            fields(&route::FIELDS), shows(data::<decision_shapes::DecisionShape>);
         get "/api/decisions", decisions::list, listDecisions, "decision:read", "Decisions by pages, newest first.",
             query(&decisions::FILTERS), query(&PARAMS), shows(snake_page_of::<decisions::DecisionSummary>);
         get "/api/decisions/{decision_id}", decisions::show, showDecision, "decision:read", "One decision with its explanation.",
-            query(&decisions::SHOWN), shows(any_data);
+            query(&decisions::SHOWN), shows(data::<decision_shapes::DecisionShape>);
         post "/api/decisions/{decision_id}:replay", replay::replay, replayDecision, "decision:read",
             "Decides again from what was read then, or as another strategy would have.", fields(&replay::FIELDS), shows(any_data), unaudited();
         get "/api/assignments", assignments::list, listAssignments, "assignment:read", "Work that went to recipients by pages, newest first.",
@@ -271,68 +271,70 @@ fn the_bridge(page: Page) -> Page {
 fn declared_routing(page: Page) -> Page {
     routes! { page;
         post "/api/pools", recipient_pools::create, createRecipientPool, "pool:write", "Creates a pool of recipients.",
-            takes(any_object, true), creates(any_data);
+            takes(any_object, true), creates(declared::<declared_shapes::PoolShape>);
         get "/api/pools", recipient_pools::list, listRecipientPools, "pool:read", "Pools of recipients by pages, newest first.",
-            query(&recipient_pools::FILTERS), query(&PARAMS), shows(any_page);
+            query(&recipient_pools::FILTERS), query(&PARAMS), shows(page_of::<declared_shapes::PoolShape>);
         get "/api/pools/{pool_id}", recipient_pools::show, showRecipientPool, "pool:read", "One pool with its recipients and rules.",
-            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+            query(&recipient_pools::SHOWN), shows(declared::<declared_shapes::PoolShape>), versioned();
         patch "/api/pools/{pool_id}", recipient_pools::patch, patchRecipientPool, "pool:write", "Changes the fields that are sent.",
-            takes(any_object, true), shows(any_data), versioned();
+            takes(any_object, true), shows(declared::<declared_shapes::PoolShape>), versioned();
         delete "/api/pools/{pool_id}", recipient_pools::delete, deleteRecipientPool, "pool:delete", "Removes a pool and its rules; its recipients stay.",
-            query(&recipient_pools::DELETION), shows(any_data), versioned();
+            query(&recipient_pools::DELETION), shows(data::<declared_shapes::GonePoolShape>), versioned();
         post "/api/pools/{pool_id}:set_enabled", recipient_pools::set_enabled, setPoolEnabled, "pool:write", "The kill-switch: stops routing, or lets it go on.",
-            fields(&recipient_pools::SWITCH), shows(any_data), versioned();
+            fields(&recipient_pools::SWITCH), shows(declared::<declared_shapes::PoolShape>), versioned();
         get "/api/pools/{pool_id}/stats", recipient_pools::stats, showPoolStats, "pool:read", "Numbers over all recipients of a pool.",
             shows(any_data);
         post "/api/pools/{pool_id}/capacity/reset", recipient_pools::reset, resetPoolCapacity, "pool:write", "Counts the work of each recipient of a pool from here on.",
-            fields(&once::FIELDS), shows(any_data), versioned();
+            fields(&once::FIELDS), shows(data::<declared_shapes::CapacityResetShape>), versioned();
         post "/api/pools/{pool_id}/recipients", recipients::create, createRecipient, "recipient:write", "Creates a recipient in a pool.",
-            takes(any_object, true), creates(any_data);
+            takes(any_object, true), creates(declared::<declared_shapes::RecipientShape>);
         get "/api/pools/{pool_id}/recipients", recipients::list, listRecipients, "recipient:read", "Recipients of a pool by pages, newest first.",
-            query(&recipients::FILTERS), query(&PARAMS), shows(any_page);
+            query(&recipients::FILTERS), query(&PARAMS), shows(page_of::<declared_shapes::RecipientShape>);
         put "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::join, addMembership, "recipient:write", "Makes a recipient a member of a further pool.",
-            fields(&once::FIELDS), shows(any_data), versioned();
+            fields(&once::FIELDS), shows(declared::<declared_shapes::RecipientShape>), versioned();
         delete "/api/pools/{pool_id}/recipients/{recipient_id}", recipients::leave, dropMembership, "recipient:write", "Drops a membership; the recipient stays.",
-            query(&recipients::DROPPING), shows(any_data), versioned();
+            query(&recipients::DROPPING), shows(declared::<declared_shapes::RecipientShape>), versioned();
         get "/api/recipients/{recipient_id}", recipients::show, showRecipient, "recipient:read", "One recipient with its state and numbers.",
-            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+            query(&recipient_pools::SHOWN), shows(declared::<declared_shapes::RecipientShape>), versioned();
         patch "/api/recipients/{recipient_id}", recipients::patch, patchRecipient, "recipient:write", "Changes the fields that are sent; `pool_id` moves the primary membership.",
-            takes(any_object, true), shows(any_data), versioned();
+            takes(any_object, true), shows(declared::<declared_shapes::RecipientShape>), versioned();
         delete "/api/recipients/{recipient_id}", recipients::delete, deleteRecipient, "recipient:delete", "Removes a recipient.",
-            query(&recipients::DELETION), shows(any_data), versioned();
+            query(&recipients::DELETION), shows(data::<declared_shapes::GoneShape>), versioned();
         post "/api/recipients/{recipient_id}/pause", recipients::pause, pauseRecipient, "recipient:write", "Takes a recipient out of rotation; its memberships and numbers stay.",
-            fields(&once::FIELDS), shows(any_data), versioned();
+            fields(&once::FIELDS), shows(declared::<declared_shapes::RecipientShape>), versioned();
         post "/api/recipients/{recipient_id}/resume", recipients::resume, resumeRecipient, "recipient:write", "Puts a recipient back into rotation.",
-            fields(&once::FIELDS), shows(any_data), versioned();
+            fields(&once::FIELDS), shows(declared::<declared_shapes::RecipientShape>), versioned();
         post "/api/rules", rules::create, createRule, "rule:write", "Creates a rule of the tenant, or of a pool.",
-            takes(any_object, true), creates(any_data);
+            takes(any_object, true), creates(declared::<declared_shapes::RuleShape>);
         get "/api/rules", rules::list, listRules, "rule:read", "Rules by pages, newest first.",
-            query(&rules::FILTERS), query(&PARAMS), shows(any_page);
+            query(&rules::FILTERS), query(&PARAMS), shows(page_of::<declared_shapes::RuleShape>);
         get "/api/rules/{rule_id}", rules::show, showRule, "rule:read", "One rule.",
-            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+            query(&recipient_pools::SHOWN), shows(declared::<declared_shapes::RuleShape>), versioned();
         patch "/api/rules/{rule_id}", rules::patch, patchRule, "rule:write", "Changes the fields that are sent; an action with a type is replaced.",
-            takes(any_object, true), shows(any_data), versioned();
+            takes(any_object, true), shows(declared::<declared_shapes::RuleShape>), versioned();
         delete "/api/rules/{rule_id}", rules::delete, deleteRule, "rule:delete", "Removes a rule.",
-            query(&rules::DELETION), shows(any_data), versioned();
+            query(&rules::DELETION), shows(data::<declared_shapes::GoneShape>), versioned();
         post "/api/rules:test", rule_trials::test, testRule, "rule:read", "Tries an expression, or a rule that is stored, on invented work.",
             fields(&rule_trials::FIELDS), shows(any_data), unaudited();
         get "/api/routing/bundle", bundles::export, exportBundle, "bundle:read", "All that is declared for routing, as one document.", shows(any_data);
+        get "/api/routing/bundles", kept_bundles::list, listBundles, "bundle:read",
+            "The bundles that the configuration keeps in force: synced, drifted or failed, and why.", shows(any_list);
         post "/api/routing/bundle:diff", bundles::diff, diffBundle, "bundle:read", "What a document would change.",
             fields(&bundles::FIELDS), shows(any_data), unaudited();
         post "/api/routing/bundle:apply", bundles::apply, applyBundle, "bundle:write", "Makes what is declared what a document says: all of it, or nothing.",
             fields(&bundles::FIELDS), shows(any_data), refuses(&[412]);
         get "/api/traits", traits::list, listTraits, "rule:read", "Traits by pages, by key.",
-            query(&traits::FILTERS), query(&PARAMS), shows(any_page);
+            query(&traits::FILTERS), query(&PARAMS), shows(page_of::<declared_shapes::TraitShape>);
         put "/api/traits/{trait_key}", traits::put, putTrait, "rule:write", "Declares a trait, in place of one of the same key.",
-            takes(any_object, true), shows(any_data), versioned();
+            takes(any_object, true), shows(declared::<declared_shapes::TraitShape>), versioned();
         delete "/api/traits/{trait_key}", traits::delete, deleteTrait, "rule:write", "Removes a trait that no pool filters by.",
-            query(&traits::DELETION), shows(any_data), versioned();
+            query(&traits::DELETION), shows(data::<declared_shapes::GoneTraitShape>), versioned();
         post "/api/claim-queues", traits::create_queue, createClaimQueue, "pool:write", "Creates a queue whose items recipients claim.",
-            takes(any_object, true), creates(any_data);
+            takes(any_object, true), creates(declared::<declared_shapes::ClaimQueueShape>);
         get "/api/claim-queues", traits::list_queues, listClaimQueues, "claim:read", "Claim queues by pages, newest first.",
-            query(&traits::FILTERS), query(&PARAMS), shows(any_page);
+            query(&traits::FILTERS), query(&PARAMS), shows(page_of::<declared_shapes::ClaimQueueShape>);
         get "/api/claim-queues/{claim_queue_id}", traits::show_queue, showClaimQueue, "claim:read", "One claim queue.",
-            query(&recipient_pools::SHOWN), shows(any_data), versioned();
+            query(&recipient_pools::SHOWN), shows(declared::<declared_shapes::ClaimQueueShape>), versioned();
     }
 }
 
@@ -418,6 +420,10 @@ fn who_calls(page: Page) -> Page {
             query(&PARAMS), shows(page_of::<tenants::TenantView>);
         post "/api/tenants", tenants::create, createTenant, "tenant:write", "Makes a tenant; for `admin` of `default`.",
             fields(&tenants::FIELDS), creates(data::<tenants::TenantView>);
+        get "/api/tenants/{tenant}", tenants::show, showTenant, "tenant:read", "One tenant, with what it says of its routing.",
+            shows(data::<tenants::TenantView>);
+        patch "/api/tenants/{tenant}", tenants::set, changeTenant, "tenant:write", "Changes what a tenant says of its routing.",
+            fields(&tenants::SETTINGS), shows(data::<tenants::RoutingView>);
         get "/api/audit", audit::list, listAudit, "audit:read", "What was done, by whom, newest first.",
             query(&audit::FILTERS), query(&PARAMS), shows(page_of::<audit::AuditView>);
     }

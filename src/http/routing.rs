@@ -34,10 +34,11 @@ pub(super) const EXPECTED: Param = Param::query(
 );
 
 /// Who wants something.
-pub(super) fn wisher(caller: &Caller) -> Wisher {
+pub(super) fn wisher(app: &App, caller: &Caller) -> Wisher {
     Wisher {
         tenant: caller.tenant,
         principal: caller.principal.to_string(),
+        egress: app.engine.book().egress.clone(),
     }
 }
 

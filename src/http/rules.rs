@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{self, Declared, Wanted};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
-use super::recipient_pools::place_of;
 use super::routing::{self, EXPECTED, VIEW};
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::print::View;
@@ -40,12 +40,15 @@ pub(super) const FILTERS: [Param; 3] = [
 /// How one is deleted.
 pub(super) const DELETION: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    tenant: TenantId,
-    id: RuleId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    move |tx| {
-        let row = tx.get(&RULES, &(tenant, id))?;
+/// Rules.
+pub(super) struct AllRules;
+
+impl Declared for AllRules {
+    type Id = RuleId;
+    const KIND: &'static str = KIND;
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &RuleId) -> Result<Option<u64>, StoreError> {
+        let row = tx.get(&RULES, &(tenant, *id))?;
         Ok(row.map(|row| row.object.record_version))
     }
 }
@@ -57,7 +60,11 @@ pub(super) async fn create(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (sent, by, id) = (routing::fields(&body)?, routing::wisher(&caller), RuleId::fresh());
+    let (sent, by, id) = (
+        routing::fields(&body)?,
+        routing::wisher(&app, &caller),
+        RuleId::fresh(),
+    );
     let never = never_true(&app, caller.tenant, None, &sent).await?;
     let change = move |tx: &mut Tx<'_>| {
         let outcome = changes::create(tx, &by, id, sent.clone())?;
@@ -135,32 +142,18 @@ fn page(
     (of, enabled): (&[String], Option<bool>),
     view: View,
 ) -> Result<Page<Value>, StoreError> {
-    let place = place_of(paging).map(|id| (tenant, RuleId(id)));
-    let scan = if paging.ascending {
-        Rows::scan
-    } else {
-        Rows::scan_back
-    };
-    // There are at most so many of a tenant.
-    let all = scan(rows, &RULES, &(tenant,), place.as_ref(), limits::RULES_MAX)?;
-    let mut found = Vec::new();
-    let (mut last, mut more) = (None, false);
-    for ((_, id), row) in all {
+    let among = (tenant, paging, limits::RULES_MAX);
+    declared::page(rows, &RULES, among, (RuleId, |id| id.0), |rows, id, row| {
         let attached = row.attached_to.map_or_else(String::new, |id| id.to_string());
         let is_enabled = row.object.fields().get("enabled") != Some(&Value::Bool(false));
-        if !of.is_empty() && !of.contains(&attached) || enabled.is_some_and(|wanted| wanted != is_enabled) {
-            continue;
-        }
-        if found.len() == paging.size {
-            more = true;
-            break;
+        let is_wanted =
+            (of.is_empty() || of.contains(&attached)) && enabled.is_none_or(|wanted| wanted == is_enabled);
+        if !is_wanted {
+            return Ok(None);
         }
         let errors = rows.get(&RULE_ERRORS, &(tenant, id))?;
-        found.push(shown(id, &row, errors.as_ref(), view));
-        last = Some(id.0);
-    }
-    let last = last.filter(|_| more);
-    Ok(paging.page(found, last.as_ref().map(<[u8; 16]>::as_slice)))
+        Ok(Some(shown(id, row, errors.as_ref(), view)))
+    })
 }
 
 /// Changes what is sent of one.
@@ -171,14 +164,15 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
+    let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
+    let id = routing::id_of::<RuleId>(KIND, &text)?;
     let (once, sent) = routing::guarded_fields(once, &body)?;
     let never = never_true(&app, caller.tenant, Some(id), &sent).await?;
-    let change = move |tx: &mut Tx<'_>| {
-        let outcome = changes::patch(tx, &by, id, sent.clone())?;
+    one.change(&app, once, "change rule", move |tx, by, id| {
+        let outcome = changes::patch(tx, by, id, sent.clone())?;
         Ok(outcome.warned(never.as_ref()))
-    };
-    routing::change(&app, once, "change rule", version_of(caller.tenant, id), change).await
+    })
+    .await
 }
 
 /// Removes one.
@@ -190,8 +184,10 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (routing::wisher(&caller), routing::id_of::<RuleId>(KIND, &text)?);
-    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id);
-    routing::change(&app, once, "delete rule", version_of(caller.tenant, id), change).await
+    let (one, pairs) = (
+        Wanted::<AllRules>::of(&app, &caller, &text)?,
+        input::query(&uri, &DELETION)?,
+    );
+    one.delete(&app, once, (&pairs, &body), ("delete rule", changes::delete))
+        .await
 }

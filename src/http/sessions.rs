@@ -57,11 +57,11 @@ pub(super) async fn show(
 ) -> Result<Json<Data<SessionView>>, Problem> {
     let ring = app.keyring.current(&app.engine).await?;
     let by_cookie = !headers.contains_key(header::AUTHORIZATION);
-    let secret = credentials::session_of(&headers).filter(|_| by_cookie && !ring.is_open());
+    let secret = credentials::session_of(&headers).filter(|_| by_cookie && !app.is_open(&ring));
     let session =
         secret.and_then(|secret| credentials::resume(&app, &ring, secret, app.engine.now().wall).ok());
     let ends_at = session.map(|(_, session)| session.ends_at.to_string());
-    let data = SessionView::of(&caller, ring.is_open(), ends_at);
+    let data = SessionView::of(&caller, app.is_open(&ring), ends_at);
     Ok(Json(Data { data }))
 }
 
@@ -73,7 +73,7 @@ pub(super) async fn begin(State(app): State<App>, request: Request<Body>) -> Res
         .map_err(|_| Problem::unreadable("the body is too long for a key"))?;
     let text = key_of(&body)?;
     let ring = app.keyring.current(&app.engine).await?;
-    if ring.is_open() {
+    if app.is_open(&ring) {
         return Err(Problem::forbidden_by_state(
             "there are no keys yet, and nobody needs to sign in",
         ));

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{self, Declared, Wanted};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
-use super::recipient_pools::place_of;
 use super::routing::{self, EXPECTED, VIEW};
 use crate::domain::routing::campaign::{StateMode, Status};
 use crate::domain::routing::canonical;
@@ -43,12 +43,15 @@ pub(super) const FILTERS: [Param; 3] = [
 /// How one is deleted.
 pub(super) const DELETION: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    tenant: TenantId,
-    id: CampaignId,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    move |tx| {
-        let row = shadows::campaign(tx, tenant, id)?;
+/// Shadow campaigns.
+pub(super) struct Campaigns;
+
+impl Declared for Campaigns {
+    type Id = CampaignId;
+    const KIND: &'static str = KIND;
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &CampaignId) -> Result<Option<u64>, StoreError> {
+        let row = shadows::campaign(tx, tenant, *id)?;
         Ok(row.map(|row| row.object.record_version))
     }
 }
@@ -62,7 +65,7 @@ pub(super) async fn create(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         CampaignId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
@@ -122,37 +125,14 @@ fn page(
     (of, status): (&[String], Option<&str>),
     (now, view): (Micros, View),
 ) -> Result<Page<Value>, StoreError> {
-    let place = place_of(paging).map(|id| (tenant, CampaignId(id)));
-    let scan = if paging.ascending {
-        Rows::scan
-    } else {
-        Rows::scan_back
-    };
-    // There are at most so many of a tenant.
-    let all = scan(
-        rows,
-        &CAMPAIGNS,
-        &(tenant,),
-        place.as_ref(),
-        limits::CAMPAIGNS_MAX,
-    )?;
-    let mut found = Vec::new();
-    let (mut last, mut more) = (None, false);
-    for ((_, id), row) in all {
-        let one = shown(id, &row, now, view);
+    let among = (tenant, paging, limits::CAMPAIGNS_MAX);
+    declared::page(rows, &CAMPAIGNS, among, (CampaignId, |id| id.0), |_, id, row| {
+        let one = shown(id, row, now, view);
         let is_of = |wanted: &String| one["pool_id"] == wanted.as_str();
-        if !of.is_empty() && !of.iter().any(is_of) || status.is_some_and(|word| one["status"] != word) {
-            continue;
-        }
-        if found.len() == paging.size {
-            more = true;
-            break;
-        }
-        found.push(one);
-        last = Some(id.0);
-    }
-    let last = last.filter(|_| more);
-    Ok(paging.page(found, last.as_ref().map(<[u8; 16]>::as_slice)))
+        let is_wanted =
+            (of.is_empty() || of.iter().any(is_of)) && status.is_none_or(|word| one["status"] == word);
+        Ok(is_wanted.then_some(one))
+    })
 }
 
 /// Changes what is sent of one.
@@ -163,20 +143,9 @@ pub(super) async fn patch(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<CampaignId>(KIND, &text)?,
-    );
-    let (once, sent) = routing::guarded_fields(once, &body)?;
-    let change = move |tx: &mut Tx<'_>| changes::patch(tx, &by, id, sent.clone());
-    routing::change(
-        &app,
-        once,
-        "change campaign",
-        version_of(caller.tenant, id),
-        change,
-    )
-    .await
+    let one = Wanted::<Campaigns>::of(&app, &caller, &text)?;
+    one.patch(&app, once, &body, ("change campaign", changes::patch))
+        .await
 }
 
 /// Removes one.
@@ -188,20 +157,12 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let (by, id) = (
-        routing::wisher(&caller),
-        routing::id_of::<CampaignId>(KIND, &text)?,
+    let (one, pairs) = (
+        Wanted::<Campaigns>::of(&app, &caller, &text)?,
+        input::query(&uri, &DELETION)?,
     );
-    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, id);
-    routing::change(
-        &app,
-        once,
-        "delete campaign",
-        version_of(caller.tenant, id),
-        change,
-    )
-    .await
+    one.delete(&app, once, (&pairs, &body), ("delete campaign", changes::delete))
+        .await
 }
 
 /// What one has found until now.

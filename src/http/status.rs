@@ -11,7 +11,7 @@ use super::app::{App, VERSION};
 use super::config::ConfigurationView;
 use super::error::Problem;
 use super::runs::Data;
-use super::{dead_letters, health, nodes};
+use super::{dead_letters, health, kept_bundles, nodes};
 use crate::domain::disk::Lack;
 use crate::domain::report::ReportTarget;
 use crate::domain::workflow::run::RunState;
@@ -301,7 +301,14 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         state_directory: root
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
-        verdict: verdict(&checks, &seen, configuration.complaint().or(drift.complaint())),
+        verdict: verdict(
+            &checks,
+            &seen,
+            configuration
+                .complaint()
+                .or(drift.complaint())
+                .or_else(|| kept_bundles::complaint(&app)),
+        ),
         ready: checks.iter().all(|check| check.ok),
         draining: app.engine.is_stopping(),
         counts: seen.counts,
@@ -328,7 +335,8 @@ pub(super) async fn verdict_now(app: &App) -> String {
             &seen,
             ConfigurationView::of(app)
                 .complaint()
-                .or(DriftView::of(&app.engine.drift.now()).complaint()),
+                .or(DriftView::of(&app.engine.drift.now()).complaint())
+                .or_else(|| kept_bundles::complaint(app)),
         ),
         Err(_) => "Not ready: the store does not answer.".to_owned(),
     }

@@ -34,6 +34,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a store that cannot be read is waited for.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How often it is looked whether somebody whose key ends by itself is still let in.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The topics of a request, and the heads of the feed's own topics that belong to them.
 const TOPICS: [(&str, &[&str]); 7] = [
@@ -216,11 +218,13 @@ impl Follower {
             }
             // Asked before the feed is read: what was committed before the end is still sent.
             let stopping = self.app.stop.is_cancelled();
-            let more = self.look().await;
+            // Who is not let in any more hears nothing of what came after that.
+            let is_known = self.caller.is_still_known(&self.app).await;
+            let more = is_known && self.look().await;
             if more || !self.waiting.is_empty() {
                 continue;
             }
-            if stopping || !self.caller.is_still_known(&self.app).await {
+            if stopping || !is_known {
                 self.ended = true;
                 self.waiting.push_back(Event::default().event("bye").data("{}"));
                 continue;
@@ -283,8 +287,15 @@ impl Follower {
 
     async fn wait(&mut self) {
         let stop = self.app.stop.clone();
+        let end = async {
+            if !self.caller.has_an_end(&self.app).await {
+                std::future::pending::<()>().await;
+            }
+            tokio::time::sleep(LOOK).await;
+        };
         tokio::select! {
             () = stop.cancelled() => {}
+            () = end => {}
             changed = self.commits.changed() => {
                 // The sender lives as long as the store.
                 changed.ok();

@@ -16,6 +16,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::app::App;
+use super::caller::Caller;
 use super::error::Problem;
 use super::input;
 use super::logs::{self, Log, LogPath};
@@ -61,6 +62,7 @@ impl Drop for Seat {
 
 struct Follower {
     app: App,
+    caller: Caller,
     log: Log,
     at: u64,
     size: Option<watch::Receiver<u64>>,
@@ -82,6 +84,7 @@ pub(super) const QUERY: [Param; 2] = [
 /// Follows a log until its attempt has ended and everything is sent.
 pub(super) async fn follow(
     State(app): State<App>,
+    caller: Caller,
     path: LogPath,
     uri: Uri,
     headers: HeaderMap,
@@ -103,6 +106,7 @@ pub(super) async fn follow(
     let size = app.engine.live.get(log.fence).map(|live| live.log_size);
     let follower = Follower {
         app,
+        caller,
         log,
         at,
         size,
@@ -127,7 +131,7 @@ impl Follower {
             if self.ended {
                 return None;
             }
-            if self.app.stop.is_cancelled() {
+            if self.app.stop.is_cancelled() || !self.caller.is_still_known(&self.app).await {
                 self.finish("bye");
                 continue;
             }

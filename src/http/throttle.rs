@@ -5,7 +5,6 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::config::RateLimitConfig;
-use crate::words::ids::KeyId;
 use crate::words::limits;
 use crate::words::time::BootMillis;
 
@@ -62,13 +61,13 @@ impl Failures {
     }
 }
 
-/// Requests by key. Clones share them.
+/// Requests by caller. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rates {
-    buckets: Arc<Mutex<BTreeMap<KeyId, Bucket>>>,
+    buckets: Arc<Mutex<BTreeMap<String, Bucket>>>,
 }
 
-/// What a key may still ask at once, in thousandths of a request.
+/// What a caller may still ask at once, in thousandths of a request.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
     left: u64,
@@ -76,11 +75,17 @@ struct Bucket {
 }
 
 impl Rates {
-    /// Takes one request; for how many seconds the key has to wait if it may not have it.
-    pub(super) fn take(&self, key: KeyId, limit: RateLimitConfig, now: BootMillis) -> Result<(), u64> {
+    /// Takes one request of whom the mark tells from all others; for how many seconds they have to wait if they may not have it.
+    pub(super) fn take(&self, mark: &str, limit: RateLimitConfig, now: BootMillis) -> Result<(), u64> {
         let (full, per_ms) = (u64::from(limit.burst) * 1_000, u64::from(limit.per_second));
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let bucket = buckets.entry(key).or_insert(Bucket { left: full, at: now });
+        if !buckets.contains_key(mark) {
+            make_room(&mut buckets);
+            buckets.insert(mark.to_owned(), Bucket { left: full, at: now });
+        }
+        let Some(bucket) = buckets.get_mut(mark) else {
+            return Ok(());
+        };
         let grown = bucket.at.until(now).saturating_mul(per_ms);
         bucket.left = bucket.left.saturating_add(grown).min(full);
         bucket.at = now;
@@ -92,6 +97,19 @@ impl Rates {
             None => Err((1_000 - bucket.left).div_ceil(per_ms * 1_000).max(1)),
         }
     }
+}
+
+/// An issuer may name very many: who has asked nothing for the longest time is forgotten.
+fn make_room(buckets: &mut BTreeMap<String, Bucket>) {
+    if buckets.len() < limits::RATED_CALLERS_MAX {
+        return;
+    }
+    let mut times: Vec<BootMillis> = buckets.values().map(|bucket| bucket.at).collect();
+    // The older half at once, so that it need not be done for each newcomer.
+    let middle = times.len() / 2;
+    let (_, median, _) = times.select_nth_unstable(middle);
+    let median = *median;
+    buckets.retain(|_, bucket| bucket.at > median);
 }
 
 #[cfg(test)]
@@ -146,13 +164,35 @@ mod tests {
             per_second: 10,
             burst: 3,
         };
-        let (rates, key) = (Rates::default(), KeyId([1; 16]));
-        let take = |ms: u64| rates.take(key, limit, BootMillis(ms));
+        let rates = Rates::default();
+        let take = |ms: u64| rates.take("a", limit, BootMillis(ms));
         assert!((0..3).all(|_| take(0).is_ok()));
         assert_eq!(take(0), Err(1));
         assert_eq!(take(99), Err(1));
         assert!(take(100).is_ok() && take(100).is_err());
-        assert!(rates.take(KeyId([2; 16]), limit, BootMillis(100)).is_ok());
+        assert!(rates.take("b", limit, BootMillis(100)).is_ok());
         assert!((0..3).all(|_| take(60_000).is_ok()) && take(60_000).is_err());
+    }
+    #[test]
+    fn callers_that_rest_are_forgotten_before_there_are_too_many() {
+        let limit = RateLimitConfig {
+            per_second: 1,
+            burst: 1,
+        };
+        let rates = Rates::default();
+        for number in 0..limits::RATED_CALLERS_MAX + 10 {
+            assert!(
+                rates
+                    .take(&format!("caller {number}"), limit, BootMillis(number as u64))
+                    .is_ok()
+            );
+        }
+        let last = limits::RATED_CALLERS_MAX + 9;
+        assert!(
+            rates
+                .take(&format!("caller {last}"), limit, BootMillis(last as u64))
+                .is_err()
+        );
+        assert!(rates.buckets.lock().unwrap().len() <= limits::RATED_CALLERS_MAX);
     }
 }

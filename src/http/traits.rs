@@ -9,29 +9,36 @@ use serde_json::Value;
 
 use super::app::App;
 use super::caller::Caller;
+use super::declared::{self, Declared, Wanted};
 use super::error::Problem;
 use super::input;
 use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::Param;
-use super::recipient_pools::place_of;
 use super::routing::{self, EXPECTED, VIEW};
+use crate::engine::changes::declared::Wisher;
 use crate::engine::changes::traits::{self as changes, shown, shown_queue};
 use crate::store::tables::{CLAIM_QUEUES, TRAITS};
 use crate::store::{Rows, StoreError, Tx};
 use crate::words::ids::{ClaimQueueId, TenantId};
+use crate::words::limits;
 
 /// How they are listed.
 pub(super) const FILTERS: [Param; 1] = [VIEW];
 /// How one is deleted.
 pub(super) const DELETION: [Param; 1] = [EXPECTED];
 
-fn version_of(
-    tenant: TenantId,
-    key: &str,
-) -> impl FnMut(&mut Tx<'_>) -> Result<Option<u64>, StoreError> + Send + 'static {
-    let key = (tenant, key.to_owned());
-    move |tx| Ok(tx.get(&TRAITS, &key)?.map(|row| row.record_version))
+/// Traits, by key.
+pub(super) struct Traits;
+
+impl Declared for Traits {
+    type Id = String;
+    const KIND: &'static str = "trait";
+
+    fn version(tx: &mut Tx<'_>, tenant: TenantId, id: &String) -> Result<Option<u64>, StoreError> {
+        let row = tx.get(&TRAITS, &(tenant, id.clone()))?;
+        Ok(row.map(|row| row.record_version))
+    }
 }
 
 /// Traits by pages, by key.
@@ -76,11 +83,9 @@ pub(super) async fn put(
     once: Once,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let by = routing::wisher(&caller);
-    let (once, sent) = routing::guarded_fields(once, &body)?;
-    let version = version_of(caller.tenant, &key);
-    let change = move |tx: &mut Tx<'_>| changes::put(tx, &by, &key, sent.clone());
-    routing::change(&app, once, "declare trait", version, change).await
+    let one = Wanted::<Traits>::of(&app, &caller, &key)?;
+    let work = |tx: &mut Tx<'_>, by: &Wisher, key: String, sent| changes::put(tx, by, &key, sent);
+    one.patch(&app, once, &body, ("declare trait", work)).await
 }
 
 /// Removes a trait.
@@ -92,11 +97,13 @@ pub(super) async fn delete(
     uri: Uri,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let by = routing::wisher(&caller);
-    let once = routing::guarded_query(once.expecting(&body)?, &input::query(&uri, &DELETION)?)?;
-    let version = version_of(caller.tenant, &key);
-    let change = move |tx: &mut Tx<'_>| changes::delete(tx, &by, &key);
-    routing::change(&app, once, "delete trait", version, change).await
+    let (one, pairs) = (
+        Wanted::<Traits>::of(&app, &caller, &key)?,
+        input::query(&uri, &DELETION)?,
+    );
+    let work = |tx: &mut Tx<'_>, by: &Wisher, key: String| changes::delete(tx, by, &key);
+    one.delete(&app, once, (&pairs, &body), ("delete trait", work))
+        .await
 }
 
 /// Creates a claim queue.
@@ -108,7 +115,7 @@ pub(super) async fn create_queue(
 ) -> Result<Response, Problem> {
     let (sent, by, id) = (
         routing::fields(&body)?,
-        routing::wisher(&caller),
+        routing::wisher(&app, &caller),
         ClaimQueueId::fresh(),
     );
     let change = move |tx: &mut Tx<'_>| changes::create_queue(tx, &by, id, sent.clone());
@@ -147,21 +154,14 @@ pub(super) async fn list_queues(
     let paging = Paging::of(&pairs, "claim queues", &mark, false)?;
     let tenant = caller.tenant;
     let page = app.engine.read(move |tx| {
-        let place = place_of(&paging).map(|id| (tenant, ClaimQueueId(id)));
-        let scan = if paging.ascending {
-            Rows::scan
-        } else {
-            Rows::scan_back
-        };
-        let mut found = scan(tx, &CLAIM_QUEUES, &(tenant,), place.as_ref(), paging.size + 1)?;
-        let more = found.len() > paging.size;
-        found.truncate(paging.size);
-        let last = found.last().filter(|_| more).map(|((_, id), _)| id.0);
-        let views = found
-            .iter()
-            .map(|((_, id), row)| shown_queue(*id, row, view))
-            .collect();
-        Ok(paging.page(views, last.as_ref().map(<[u8; 16]>::as_slice)))
+        let among = (tenant, &paging, limits::CLAIM_QUEUES_MAX);
+        declared::page(
+            tx,
+            &CLAIM_QUEUES,
+            among,
+            (ClaimQueueId, |id| id.0),
+            |_, id, row| Ok(Some(shown_queue(id, row, view))),
+        )
     });
     Ok(Json(page.await?))
 }

@@ -11,6 +11,7 @@ use super::table::Rows;
 use super::tables::{META, TENANTS};
 use super::tx::Tx;
 use crate::domain::access::scopes::Scopes;
+use crate::domain::routing::objects::PipelineMode;
 use crate::words::ids::{KeyId, TenantId};
 use crate::words::time::Millis;
 
@@ -29,6 +30,27 @@ pub struct TenantRow {
     pub created_at: Millis,
     /// By whom.
     pub by: String,
+}
+
+/// What a tenant says of its routing. The tenant `default` may have it too.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantSettings {
+    /// Where work goes that no rule takes: the id of a recipient pool or, of the configuration file, its name too.
+    pub default_recipient_pool: Option<String>,
+    /// How checks run where a recipient pool says nothing.
+    pub pipeline_mode: PipelineMode,
+    /// The configuration file says so.
+    pub from_file: bool,
+}
+
+impl Default for TenantSettings {
+    fn default() -> TenantSettings {
+        TenantSettings {
+            default_recipient_pool: None,
+            pipeline_mode: PipelineMode::Inherit,
+            from_file: false,
+        }
+    }
 }
 
 /// An API key, without what makes it one.
@@ -118,6 +140,7 @@ macro_rules! records {
 
 records! {
     TenantRow, "tenant";
+    TenantSettings, "tenant settings";
     ApiKey, "api key";
     KeyUse, "key use";
     Session, "session";

@@ -1,15 +1,18 @@
 //! The promise of `golden`, for the records of who may do what and of what was done.
 
-use super::access::{ApiKey, AuditRow, KeyUse, Revoked, Session, TenantRow};
+use super::access::{ApiKey, AuditRow, KeyUse, Revoked, Session, TenantRow, TenantSettings};
 use super::codec;
 use super::golden::{Sample, sample};
 use crate::domain::access::scopes::Scopes;
+use crate::domain::routing::objects::PipelineMode;
 use crate::words::ids::KeyId;
 use crate::words::time::Millis;
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = "\
 tenant | any | 1 | 010461636d65fbd007026d65
+tenant settings | plain | 1 | 01000000
+tenant settings | full | 1 | 010107737570706f72740201
 api key | valid | 1 | 01026369020561646d696e086a6f623a726561640909090909090909090909090909090909090909090909090909090909090909fbd007026d6501fce022020000
 api key | revoked | 1 | 01026369020561646d696e086a6f623a726561640909090909090909090909090909090909090909090909090909090909090909fbd007026d650001fbd007026d65
 key use | any | 1 | 01fbd007
@@ -26,6 +29,13 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
         by: by.clone(),
     };
     out.push(sample("any", &tenant));
+    out.push(sample("plain", &TenantSettings::default()));
+    let settings = TenantSettings {
+        default_recipient_pool: Some("support".to_owned()),
+        pipeline_mode: PipelineMode::Dag,
+        from_file: true,
+    };
+    out.push(sample("full", &settings));
     let key = ApiKey {
         name: "ci".to_owned(),
         scopes: Scopes::of(["job:read", "admin"]).unwrap(),
@@ -73,6 +83,7 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
 /// What the reader of each record makes of these bytes is a value or a sentence.
 pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<TenantRow>(bytes));
+    drop(codec::decode::<TenantSettings>(bytes));
     drop(codec::decode::<ApiKey>(bytes));
     drop(codec::decode::<KeyUse>(bytes));
     drop(codec::decode::<Session>(bytes));

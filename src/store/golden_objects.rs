@@ -2,13 +2,16 @@
 
 use super::codec;
 use super::golden::{Sample, sample, why};
-use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
+use super::routing_rows::{
+    BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
+};
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::print::Switched;
 use crate::words::ids::RecipientPoolId;
+use crate::words::names::NodeName;
 use crate::words::payload::JsonText;
-use crate::words::time::Micros;
+use crate::words::time::{Micros, Millis};
 
 /// Record, what of it, version, bytes.
 pub(super) const GOLDEN: &str = "\
@@ -21,6 +24,7 @@ rule | of the tenant | 1 | 01016e027b7d03fbd007fba00f0000
 rule | attached | 1 | 01016e027b7d03fbd007fba00f000101010101010101010101010101010101
 name | any | 1 | 01016e
 object id | any | 1 | 0101010101010101010101010101010101
+bundle load | any | 1 | 01016e0164fbd007
 recipient live | available | 1 | 0100fbd0070000000000000000
 recipient live | busy | 1 | 0101fbd0070000000000000000
 recipient live | offline | 1 | 0102fbd0070000000000000000
@@ -72,6 +76,12 @@ pub(super) fn samples(out: &mut Vec<Sample>) {
     out.push(sample("attached", &attached));
     out.push(sample("any", &NameRow("n".to_owned())));
     out.push(sample("any", &ObjectIdRow([1; 16])));
+    let load = BundleLoad {
+        node: NodeName::new("n").unwrap(),
+        digest: "d".to_owned(),
+        at: Millis(1_000),
+    };
+    out.push(sample("any", &load));
     for (what, state) in [
         ("available", RecipientState::Available),
         ("busy", RecipientState::Busy),
@@ -91,4 +101,5 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<NameRow>(bytes));
     drop(codec::decode::<ObjectIdRow>(bytes));
     drop(codec::decode::<Live>(bytes));
+    drop(codec::decode::<BundleLoad>(bytes));
 }

@@ -5,7 +5,7 @@ use super::live_rows::TimerKind;
 use super::routing_live::{count, move_timers};
 use super::rows::Present;
 use super::table::Rows;
-use super::tables::{CLAIMS, OFFER_ORDER, OFFERS, OFFERS_OF_POOL, WORK_ITEMS};
+use super::tables::{CLAIM_QUEUES, CLAIMS, OFFER_ORDER, OFFERS, OFFERS_OF_POOL, WORK_ITEMS};
 use super::tx::Tx;
 use crate::domain::routing::offer::{Offer, OfferState};
 use crate::words::ids::{AssignmentId, ClaimQueueId, RecipientId, RecipientPoolId, TenantId, WaitingId};
@@ -41,6 +41,14 @@ pub fn order_key(tenant: TenantId, offer: &Offer) -> (TenantId, ClaimQueueId, u8
 /// One offer.
 pub fn offer(rows: &mut impl Rows, tenant: TenantId, id: WaitingId) -> Result<Option<Offer>, StoreError> {
     rows.get(&OFFERS, &(tenant, id))
+}
+
+/// False when its queue was removed. What a recipient pool offers without one stands under the pool's own id.
+pub fn has_queue(rows: &mut impl Rows, tenant: TenantId, offer: &Offer) -> Result<bool, StoreError> {
+    if offer.claim_queue.0 == offer.recipient_pool.0 {
+        return Ok(true);
+    }
+    rows.has(&CLAIM_QUEUES, &(tenant, offer.claim_queue))
 }
 
 /// Writes an offer as it is after an event.

@@ -7,8 +7,9 @@ use super::codec::Record;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::print::Switched;
 use crate::words::ids::RecipientPoolId;
+use crate::words::names::NodeName;
 use crate::words::payload::JsonText;
-use crate::words::time::Micros;
+use crate::words::time::{Micros, Millis};
 
 macro_rules! record {
     ($($type:ty, $name:literal, $version:literal;)*) => {
@@ -27,6 +28,7 @@ record! {
     NameRow, "name", 1;
     ObjectIdRow, "object id", 1;
     Live, "recipient live", 1;
+    BundleLoad, "bundle load", 1;
 }
 
 /// What every declared object has.
@@ -73,6 +75,17 @@ pub struct RuleRow {
     pub object: ObjectRow,
     /// The recipient pool that it belongs to; none for the tenant.
     pub attached_to: Option<RecipientPoolId>,
+}
+
+/// The newest file that a daemon has put in force as the bundle of a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleLoad {
+    /// The daemon.
+    pub node: NodeName,
+    /// Of what stood in the file.
+    pub digest: String,
+    /// When.
+    pub at: Millis,
 }
 
 /// Index row: the name of what the key says.

@@ -1,6 +1,6 @@
 //! Every table on one page. Keys begin with the tenant; `meta`, `nodes`, `changes` and `backups` are exempt.
 
-use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow};
+use super::access::{ApiKey, AuditRow, KeyUse, Session, TenantRow, TenantSettings};
 use super::feed::FeedRow;
 use super::graph_rows::{
     HistoryRow, KeyHolder, KeyWaiter, OpenCheckpoint, StoredFact, StoredValue, TaskClaim, TaskRow,
@@ -10,7 +10,9 @@ use super::live_rows::{
     AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
     ShadowResult, SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
-use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
+use super::routing_rows::{
+    BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
+};
 use super::rows::{
     BackupRow, Boot, BreachRow, ClosedRow, DeadStep, DefinitionRecord, Delivering, DueRow, EffectDueRow,
     Fire, JobMark, LiveAttempt, NodeDrain, NodeRecord, Number, Owed, Pin, PoisonedRun, Present, PublishedBy,
@@ -272,10 +274,14 @@ tables! {
     /// Steps that wait until work is done, by
     /// the work that is awaited, and the work that the step would have routed itself: the same, unless that is a duplicate.
     109 WORK_WAITERS "work_waiters" (TenantId, WorkId, WorkId) => WorkWaiter;
+    /// Bundles that daemons keep in force, by name.
+    110 BUNDLE_LOADS "bundle_loads" (TenantId, String) => BundleLoad;
+    /// What tenants say of their routing.
+    111 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
     /// Index: what waits in a queue or is offered, by its work.
-    110 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
+    112 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
     /// What went wrong with rules in decisions.
-    111 RULE_ERRORS "rule_errors" (TenantId, RuleId) => RuleErrors;
+    113 RULE_ERRORS "rule_errors" (TenantId, RuleId) => RuleErrors;
 }
 
 #[cfg(test)]

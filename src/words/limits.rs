@@ -410,6 +410,14 @@ pub const KEY_NAME_CHARS_MAX: usize = 100;
 pub const SESSIONS_PER_KEY_MAX: usize = 32;
 /// The last use of a key is written at most this often.
 pub const KEY_USE_PERIOD_MS: u64 = 60_000;
+/// Bytes of a token of an issuer; more is none.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of the name of whom a token speaks for.
+pub const SUBJECT_BYTES_MAX: usize = 200;
+/// Keys of issuers in the configuration.
+pub const ISSUERS_MAX: usize = 32;
+/// Callers whose requests are counted at a time; those who have rested longest are forgotten.
+pub const RATED_CALLERS_MAX: usize = 10_000;
 /// Failed keys of one address in [`FAILED_KEYS_PERIOD_MS`]; after that it has to wait.
 pub const FAILED_KEYS_MAX: usize = 10;
 /// See [`FAILED_KEYS_MAX`].
@@ -458,6 +466,20 @@ pub const STALE_LOOKED_AT_MAX: usize = 10_000;
 pub const MEMBERS_MAX: usize = 100_000;
 /// Cases that one request tries a rule on.
 pub const RULE_CASES_MAX: usize = 100;
+/// How often a daemon looks at the files of its bundles.
+pub const BUNDLE_LOOK_MS: u64 = 1_000;
+/// How long after a failure a bundle is tried again, although no declared object has changed.
+pub const BUNDLE_RETRY_MS: u64 = 15_000;
+/// Differences of one bundle that are kept to be shown.
+pub const BUNDLE_CHANGES_SHOWN_MAX: usize = 200;
+/// Bytes of the document of a bundle.
+pub const BUNDLE_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a request with such a document in a text: each line has an escape.
+pub const BUNDLE_BODY_BYTES_MAX: u64 = 32 << 20;
+/// Values of such a document.
+pub const BUNDLE_NODES_MAX: usize = 1_000_000;
+/// Values of it that stand there by aliases alone.
+pub const BUNDLE_ALIASED_NODES_MAX: usize = 1_000;
 /// Recipients of a tenant that a bundle can be about.
 pub const BUNDLE_RECIPIENTS_MAX: usize = 100_000;
 /// Tests of one bundle.

@@ -165,3 +165,103 @@ fn no_secret_stands_in_the_state_directory_or_the_log() {
         assert!(!found, "in the state directory");
     }
 }
+
+/// An issuer with a key of its own.
+struct Issuer(aws_lc_rs::signature::Ed25519KeyPair);
+
+impl Issuer {
+    fn new() -> Issuer {
+        Issuer(aws_lc_rs::signature::Ed25519KeyPair::generate().expect("a key"))
+    }
+
+    /// Its public key, as `openssl pkey -pubout` writes it.
+    fn pem(&self) -> String {
+        use aws_lc_rs::encoding::AsDer;
+        use aws_lc_rs::signature::KeyPair;
+        use base64::Engine as _;
+        let der = self.0.public_key().as_der().expect("a public key");
+        let digits = base64::engine::general_purpose::STANDARD.encode(der.as_ref());
+        format!("-----BEGIN PUBLIC KEY-----\n{digits}\n-----END PUBLIC KEY-----\n")
+    }
+
+    /// A token for `sub`, for an hour.
+    fn token(&self, sub: &str, scope: &str) -> String {
+        use base64::Engine as _;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let claims = json!({
+            "iss": "https://login.example.com", "aud": "ductor", "sub": sub, "tenant": "acme", "scope": scope,
+            "exp": now.expect("after 1970").as_secs() + 3_600,
+        });
+        let part = |bytes: &[u8]| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
+        let head = json!({"alg": "EdDSA", "typ": "JWT"}).to_string();
+        let message = format!(
+            "{}.{}",
+            part(head.as_bytes()),
+            part(claims.to_string().as_bytes())
+        );
+        let signature = self.0.sign(message.as_bytes());
+        format!("{message}.{}", part(signature.as_ref()))
+    }
+}
+
+#[test]
+fn tokens_of_an_issuer_lock_the_daemon_and_a_reload_takes_its_next_key_in() {
+    let (old, new) = (Issuer::new(), Issuer::new());
+    let place = Place::new("");
+    let file = place.write("issuer.pem", &old.pem());
+    let with_issuer = format!(
+        "{CONFIG}tenants:\n  - {{name: acme, routing: {{pipelineMode: dag}}}}\nauth:\n  issuers:\n    - issuer: https://login.example.com\n      \
+         audience: ductor\n      algorithm: EdDSA\n      keyFile: {}\n",
+        file.display()
+    );
+    place.write_config(&with_issuer);
+    let mut daemon = Builder::at(&place).start();
+    assert_eq!(daemon.get("/jobs").status, 401);
+    let token = old.token("ann", "tenant:read pool:write pool:read system:write audit:read");
+    assert_eq!(
+        asked(&daemon, &token, "GET", "/api/pools", &Value::Null).json()["data"],
+        json!([])
+    );
+    asked(&daemon, &token, "GET", "/api/keys", &Value::Null).expect_status(403);
+    let tenant = asked(&daemon, &token, "GET", "/api/tenants/acme", &Value::Null)
+        .expect_status(200)
+        .json();
+    assert_eq!(tenant["data"]["routing"]["pipeline_mode"], "dag");
+    asked(&daemon, &token, "POST", "/api/pools", &json!({"name": "support"})).expect_status(201);
+    let rows = asked(&daemon, &token, "GET", "/api/audit", &Value::Null).json();
+    assert_eq!(
+        rows["data"][0]["who"], "jwt:https://login.example.com#ann",
+        "{rows}"
+    );
+    asked(
+        &daemon,
+        &new.token("ann", "pool:read"),
+        "GET",
+        "/api/pools",
+        &Value::Null,
+    )
+    .expect_status(401);
+
+    // A key that cannot be used keeps the file from being used; the running one goes on.
+    place.write("issuer.pem", "nothing\n");
+    daemon.signal("HUP");
+    daemon.wait_log("was not reloaded");
+    asked(&daemon, &token, "GET", "/api/pools", &Value::Null).expect_status(200);
+    place.write("issuer.pem", &new.pem());
+    daemon.signal("HUP");
+    daemon.wait_log("configuration reloaded");
+    daemon.wait("the next key to open", || {
+        let token = new.token("ann", "pool:read");
+        (asked(&daemon, &token, "GET", "/api/pools", &Value::Null).status == 200).then_some(())
+    });
+    asked(&daemon, &token, "GET", "/api/pools", &Value::Null).expect_status(401);
+
+    // Its tenant stays, also without its issuer.
+    place.write_config(CONFIG);
+    daemon.signal("HUP");
+    daemon.wait("the issuer to be gone", || {
+        (daemon.get("/jobs").status == 200).then_some(())
+    });
+    daemon.get("/api/tenants/acme").expect_status(200);
+    assert_eq!(daemon.term(), Some(0));
+}

@@ -27,6 +27,7 @@ mod graphs_waits;
 mod hostile_runs;
 mod http_steps;
 mod interpreter;
+mod kept_bundles;
 mod keys;
 mod many;
 mod matrix;

@@ -428,3 +428,40 @@ fn a_job_that_is_late_is_shown_everywhere_and_told_once() {
     ended(&daemon, &id);
     assert_eq!(receiver.received().len(), 1);
 }
+
+/// An alert of routing goes where its pool says, as far as the configuration lets it, and is signed like a report.
+#[test]
+fn an_alert_of_routing_is_signed_and_goes_where_the_guard_lets_it() {
+    let receiver = Receiver::new(Answer::Status(204));
+    let config = "egress: {allow: ['127.0.0.1']}\nrouting: {alertSecret: {fromFile: FOLDER/secret}}\n";
+    let place = place_with(&receiver, config);
+    let daemon = Builder::at(&place).start();
+    let with = |url: &str| {
+        let sla = json!({"enabled": true, "max_queue_time": "10ms", "alert_webhook_url": url});
+        json!({"name": "desk", "config": {"sla": sla}})
+    };
+    let refused = daemon
+        .post("/api/pools", &with("https://10.0.0.1/alerts"))
+        .expect_status(422)
+        .json();
+    assert_eq!(refused["errors"][0]["code"], "url.forbidden", "{refused}");
+    let made = daemon
+        .post("/api/pools", &with(&receiver.url("alerts")))
+        .expect_status(201)
+        .json();
+    let body = json!({"work": {"kind": "ticket"}, "pool_id": made["data"]["id"]});
+    let decision = daemon.post("/api/route", &body).expect_status(200).json()["data"].clone();
+    assert_eq!(decision["outcome"], "queued", "{decision}");
+    let arrived = receiver.wait(1).remove(0);
+    assert_eq!(
+        (arrived.method.as_str(), arrived.path.as_str()),
+        ("POST", "/alerts")
+    );
+    assert_eq!(
+        arrived.json()["work_id"],
+        decision["work_id"],
+        "{}",
+        arrived.json()
+    );
+    assert_eq!(arrived.header("webhook-signature"), signature(&arrived));
+}

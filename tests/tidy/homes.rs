@@ -7,10 +7,16 @@ use crate::sources::{Source, Violation, lines_of};
 const HOMES: &[(&str, &[&str])] = &[
     ("annotate_snippets", &["src/config/"]),
     ("anyhow", &["src/main.rs", "src/cli/"]),
+    ("aws_lc_rs", &["src/domain/access/"]),
     ("axum", &["src/http/"]),
     (
         "base64",
-        &["src/worker/outbound/", "src/worker/http.rs", "src/expr/"],
+        &[
+            "src/domain/access/",
+            "src/worker/outbound/",
+            "src/worker/http.rs",
+            "src/expr/",
+        ],
     ),
     ("bincode", &["src/store/"]),
     ("blake3", &["src/store/"]),

@@ -1,5 +1,6 @@
 //! A member of a recipient pool as a decision sees it.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,65 @@ pub struct Candidate {
     pub learned: Learned,
     /// What it bids for this work.
     pub bid: Option<Bid>,
+}
+
+/// The members of a recipient pool: many passes look at the same ones, so they are shared until somebody changes them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Members(Arc<Vec<Candidate>>);
+
+impl Members {
+    /// The same, sorted by id.
+    #[must_use]
+    pub fn sorted(mut self) -> Members {
+        if !self.0.is_sorted_by_key(|member| member.recipient.id) {
+            self.sort_unstable_by_key(|member| member.recipient.id);
+        }
+        self
+    }
+}
+
+impl Deref for Members {
+    type Target = Vec<Candidate>;
+
+    fn deref(&self) -> &Vec<Candidate> {
+        &self.0
+    }
+}
+
+impl DerefMut for Members {
+    fn deref_mut(&mut self) -> &mut Vec<Candidate> {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl From<Vec<Candidate>> for Members {
+    fn from(members: Vec<Candidate>) -> Members {
+        Members(Arc::new(members))
+    }
+}
+
+impl FromIterator<Candidate> for Members {
+    fn from_iter<I: IntoIterator<Item = Candidate>>(members: I) -> Members {
+        members.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl<'m> IntoIterator for &'m Members {
+    type Item = &'m Candidate;
+    type IntoIter = std::slice::Iter<'m, Candidate>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl<'m> IntoIterator for &'m mut Members {
+    type Item = &'m mut Candidate;
+    type IntoIter = std::slice::IterMut<'m, Candidate>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
 }
 
 /// What was learned of a recipient from the ends of its work in one recipient pool. One row for each pair.

@@ -1,11 +1,13 @@
 //! A decision as data, and as it stands on the wire (section 11 of the specification of routing).
 
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::explanation::Explanation;
 use super::numbers;
 use super::objects::Explain;
 use super::reason::Note;
+use super::told::Told;
 use crate::words::ids::{AssignmentId, DecisionId, RecipientId, RecipientPoolId, WorkId};
 use crate::words::time::Micros;
 
@@ -207,10 +209,43 @@ impl Winner {
     }
 }
 
+/// The member that is larger than all the others together.
+const EXPLANATION: &str = "explanation";
+
+/// A decision as it stands on the wire; members in the order of their names.
+pub struct Wire<'d> {
+    members: Map<String, Value>,
+    explanation: Told<'d>,
+}
+
+impl Serialize for Wire<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.members.len() + 1))?;
+        let (before, behind): (Vec<_>, Vec<_>) = self
+            .members
+            .iter()
+            .partition(|(name, _)| name.as_str() < EXPLANATION);
+        for (name, value) in before {
+            map.serialize_entry(name, value)?;
+        }
+        map.serialize_entry(EXPLANATION, &self.explanation)?;
+        for (name, value) in behind {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
 impl Decision {
     /// As it stands on the wire and in the store. Shadow results are joined by whoever reads.
     pub fn to_json(&self, explain: Explain) -> Value {
-        let mut object = self.essence(explain, true);
+        serde_json::to_value(self.wire(explain, Map::new())).expect("a decision is plain data")
+    }
+
+    /// The same as something that can be written as text at once, with more members than the decision itself knows.
+    pub fn wire(&self, explain: Explain, more: Map<String, Value>) -> Wire<'_> {
+        let mut object = self.head();
+        object.extend(more);
         let mut put = |name: &str, value: Value| {
             object.insert(name.to_owned(), value);
         };
@@ -229,11 +264,22 @@ impl Decision {
         );
         put("shadow", json!([]));
         put("duration_micros", json!(self.duration_micros));
-        Value::Object(object)
+        Wire {
+            members: object,
+            explanation: Told::new(&self.explanation, explain, true),
+        }
     }
 
     /// What a replay must give again: everything that was decided, without times and ids of this one pass.
     pub fn essence(&self, explain: Explain, with_times: bool) -> Map<String, Value> {
+        let mut object = self.head();
+        let explanation = self.explanation.to_json(explain, with_times);
+        object.insert(EXPLANATION.to_owned(), explanation);
+        object
+    }
+
+    /// All of it but the explanation.
+    fn head(&self) -> Map<String, Value> {
         let mut object = Map::new();
         let mut put = |name: &str, value: Value| {
             object.insert(name.to_owned(), value);
@@ -254,7 +300,6 @@ impl Decision {
         });
         put("winners", winners.collect());
         put("summary", json!(self.summary));
-        put("explanation", self.explanation.to_json(explain, with_times));
         if !self.notes.is_empty() {
             put("notes", self.notes.iter().map(Note::to_json).collect());
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::numbers;
 use super::objects::{Explain, Recipient};
 use super::reason::Reason;
+use super::told::Told;
 use crate::words::ids::{RecipientId, RecipientPoolId};
 
 /// Candidates up to here are all kept in what is stored; of more, the winners, runners-up and samples.
@@ -151,51 +151,10 @@ impl Verdict {
             Some(_) => "rejected",
         }
     }
-
-    fn to_json(&self, several_hops: bool) -> Value {
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Value| {
-            object.insert(name.to_owned(), value);
-        };
-        put("recipient", json!(self.recipient.name));
-        put("recipient_id", json!(self.recipient.id));
-        put("verdict", json!(self.word()));
-        put("stage", json!(self.stage));
-        if several_hops {
-            put("hop", json!(self.hop));
-        }
-        if let Some(reason) = &self.reason {
-            put("reason", reason.to_json());
-        }
-        if !self.also.is_empty() {
-            put("also", self.also.iter().map(Reason::to_json).collect());
-        }
-        if let Some(numbers) = &self.numbers {
-            put("numbers", numbers.to_json());
-        }
-        Value::Object(object)
-    }
-}
-
-impl Numbers {
-    fn to_json(&self) -> Value {
-        let (used, limit) = self.utilization;
-        let mut object = Map::new();
-        object.insert("w_micro".to_owned(), json!(self.w_micro));
-        object.insert("utilization".to_owned(), json!(format!("{used}/{limit}")));
-        object.insert("idle_ms".to_owned(), json!(self.idle_ms));
-        if let Some(cur) = self.cur {
-            object.insert("cur".to_owned(), json!(cur));
-        }
-        if let Some(score) = self.score {
-            object.insert("score".to_owned(), numbers::rounded(score));
-        }
-        Value::Object(object)
-    }
 }
 
 impl RuleLine {
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut object = Map::new();
         let mut put = |name: &str, value: Value| {
             object.insert(name.to_owned(), value);
@@ -219,54 +178,6 @@ impl RuleLine {
     }
 }
 
-impl StageLine {
-    fn to_json(&self, several_hops: bool, with_times: bool) -> Value {
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Value| {
-            object.insert(name.to_owned(), value);
-        };
-        put("n", json!(self.n));
-        put("kind", json!(self.kind));
-        if several_hops {
-            put("hop", json!(self.hop));
-        }
-        if let Some((name, value)) = &self.with {
-            put(name, json!(value));
-        }
-        if let Some(how) = self.how {
-            put("how", json!(how));
-        }
-        put("in", json!(self.entered));
-        put("out", json!(self.left));
-        if with_times {
-            put("micros", json!(self.micros));
-        }
-        if !self.moved.is_empty() {
-            let side = |pick: fn(&(Arc<Recipient>, i64, i64)) -> i64| -> Map<String, Value> {
-                let lines = self.moved.iter();
-                lines
-                    .map(|line| (self.label(&line.0), json!(pick(line))))
-                    .collect()
-            };
-            put(
-                "state",
-                json!({"before": side(|line| line.1), "after": side(|line| line.2)}),
-            );
-        }
-        Value::Object(object)
-    }
-
-    /// The name; with the id when two have the same.
-    fn label(&self, recipient: &Recipient) -> String {
-        let same = self.moved.iter().filter(|line| line.0.name == recipient.name);
-        if same.take(2).count() > 1 {
-            format!("{} ({})", recipient.name, recipient.id)
-        } else {
-            recipient.name.clone()
-        }
-    }
-}
-
 impl Explanation {
     /// How many candidates each reason took, winners not counted.
     pub fn histogram(&self) -> BTreeMap<&'static str, usize> {
@@ -287,7 +198,7 @@ impl Explanation {
     }
 
     /// What is kept: all candidates of a small recipient pool, else the winners, runners-up and samples of each reason.
-    fn kept(&self, explain: Explain) -> Vec<&Verdict> {
+    pub(super) fn kept(&self, explain: Explain) -> Vec<&Verdict> {
         let winners_only = explain == Explain::Winners;
         if !winners_only && (explain == Explain::All || self.candidates.len() <= WHOLE_MAX) {
             return self.candidates.iter().collect();
@@ -308,43 +219,7 @@ impl Explanation {
 
     /// As it stands on the wire.
     pub fn to_json(&self, explain: Explain, with_times: bool) -> Value {
-        let several = self.hops.len() > 1;
-        let mut object = Map::new();
-        let mut put = |name: &str, value: Value| {
-            object.insert(name.to_owned(), value);
-        };
-        put("rules", self.rules.iter().map(RuleLine::to_json).collect());
-        let hops = self.hops.iter().map(|hop| {
-            json!({
-                "pool": hop.recipient_pool, "pool_id": hop.id, "depth": hop.depth,
-                "considered": hop.considered, "eligible": hop.eligible,
-            })
-        });
-        put("hops", hops.collect());
-        let stages = self.stages.iter();
-        put(
-            "stages",
-            stages.map(|stage| stage.to_json(several, with_times)).collect(),
-        );
-        let kept = self.kept(explain);
-        if kept.len() < self.candidates.len() {
-            put("left_out", json!(self.candidates.len() - kept.len()));
-        }
-        put(
-            "candidates",
-            kept.into_iter().map(|verdict| verdict.to_json(several)).collect(),
-        );
-        put("histogram", json!(self.histogram()));
-        if let Some(miss) = &self.nearest_miss {
-            put(
-                "nearest_miss",
-                json!({
-                    "recipient": miss.recipient.name, "recipient_id": miss.recipient.id,
-                    "would_win_if": miss.would_win_if,
-                }),
-            );
-        }
-        Value::Object(object)
+        serde_json::to_value(Told::new(self, explain, with_times)).expect("an explanation is plain data")
     }
 
     /// The verdict on a recipient in the last recipient pool that has it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::candidate::Candidate;
 use super::capacity::{self, Budget};
+use super::crew::{Crew, Part};
 use super::objects::{ActionKind, BusyPolicy, RecipientState, Status};
 use super::opening;
 use super::pass::Request;
@@ -27,6 +28,9 @@ enum Check {
     Flow,
     Bids,
 }
+
+/// Candidates from which on the checks of the mode `dag` are cut into parts.
+const PARTS_FROM: usize = 1_024;
 
 const ORDER: [Check; 9] = [
     Check::Status,
@@ -83,38 +87,85 @@ impl Way {
             (Some(reason), Some(_)) => self.also.push(reason),
         }
     }
+
+    fn gated(self) -> Gated {
+        match self.failed {
+            None => Gated::Eligible { over: false },
+            Some((_, reason)) => Gated::Out(reason, self.also),
+        }
+    }
 }
 
 impl Gate<'_> {
     /// Candidate by candidate.
     pub(super) fn linear(&self) -> Vec<Gated> {
-        let ways = self.members.iter().map(|member| {
-            let mut way = Way::default();
-            for check in ORDER {
-                way.note(check, self.check(check, member));
-                if way.failed.is_some() && !self.all {
-                    break;
-                }
+        let ways = self.members.iter().map(|member| self.way(member));
+        if self.is_plain() && !self.over_capacity {
+            return ways.map(Way::gated).collect();
+        }
+        self.ladder(ways.collect())
+    }
+
+    fn way(&self, member: &Candidate) -> Way {
+        let mut way = Way::default();
+        for check in ORDER {
+            way.note(check, self.check(check, member));
+            if way.failed.is_some() && !self.all {
+                break;
             }
-            way
-        });
-        let ways = ways.collect();
+        }
+        way
+    }
+
+    /// The checks alone say who may have it, as long as somebody may.
+    fn is_plain(&self) -> bool {
+        self.busy != BusyPolicy::LastResort && !self.request.force
+    }
+
+    /// Check by check, a large recipient pool in several parts at the same time; what it decides is the same.
+    pub(super) fn set_at_a_time(&self, crew: &dyn Crew) -> Vec<Gated> {
+        let count = self.members.len();
+        let mut ways = vec![Way::default(); count];
+        let hands = if count < PARTS_FROM || !self.is_dear() {
+            1
+        } else {
+            crew.hands().max(1)
+        };
+        let part = count.div_ceil(hands).max(1);
+        let parts = ways.chunks_mut(part).zip(self.members.chunks(part));
+        let run = |(ways, members): (&mut [Way], &[Candidate])| self.checks(members, ways);
+        if hands == 1 {
+            parts.for_each(run);
+        } else {
+            crew.run(
+                parts
+                    .map(|part| Box::new(move || run(part)) as Part<'_>)
+                    .collect(),
+            );
+        }
         self.ladder(ways)
     }
 
-    /// Check by check; what it decides is the same.
-    pub(super) fn set_at_a_time(&self) -> Vec<Gated> {
-        let mut ways = vec![Way::default(); self.members.len()];
-        let mut alive: Vec<usize> = (0..self.members.len()).collect();
+    /// Whether the checks take longer than other hands do to begin: rules that must be interpreted do, for each candidate.
+    fn is_dear(&self) -> bool {
+        let mut filters =
+            self.prepared.rules.iter().filter(|ready| {
+                ready.rule.action.kind == ActionKind::Filter && ready.rule.counts_at(self.now)
+            });
+        filters.any(|ready| ready.program.as_ref().is_ok_and(|program| !program.is_lowered()))
+    }
+
+    /// The checks one after the other, each over all who passed those before.
+    fn checks(&self, members: &[Candidate], ways: &mut [Way]) {
+        let mut alive: Vec<usize> = (0..members.len()).collect();
         for check in ORDER {
             for at in &alive {
-                ways[*at].note(check, self.check(check, &self.members[*at]));
+                ways[*at].note(check, self.check(check, &members[*at]));
             }
             if !self.all {
                 alive.retain(|at| ways[*at].failed.is_none());
             }
         }
-        self.ladder(ways)
     }
 
     /// Who may have it: those with room; else those who are busy, where they are the last resort; else beyond capacity.
@@ -122,6 +173,10 @@ impl Gate<'_> {
         let is_busy = |at: usize| {
             self.busy == BusyPolicy::LastResort && self.members[at].live.state == RecipientState::Busy
         };
+        let nobody = || ways.iter().all(|way| way.failed.is_some());
+        if self.is_plain() && (!self.over_capacity || !nobody()) {
+            return ways.into_iter().map(Way::gated).collect();
+        }
         let mut eligible: Vec<usize> = (0..ways.len()).filter(|at| ways[*at].failed.is_none()).collect();
         let mut over = false;
         let mut refused: BTreeMap<usize, Reason> = BTreeMap::new();

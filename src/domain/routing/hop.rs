@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::candidate::Candidate;
+use super::candidate::Members;
 use super::decision::Outcome;
 use super::explanation::{StageLine, Verdict};
 use super::gate::{Gate, Gated};
@@ -53,7 +53,7 @@ pub(super) struct Hop<'h, 'p, W> {
     pub(super) prepared: &'h Prepared,
     pub(super) sight: Sight,
     pub(super) number: u16,
-    pub(super) members: Arc<Vec<Candidate>>,
+    pub(super) members: Members,
     wants: Vec<Want>,
     /// Nobody gets it, and why.
     pub(super) closed: Option<Reason>,
@@ -173,8 +173,7 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
     ) -> Step<W, Hop<'h, 'p, W>> {
         let id = prepared.recipient_pool.id;
         let source = shard.map_or(id, |shard| shard.members_of);
-        let mut members = pass.world.candidates(source)?;
-        members.sort_unstable_by_key(|member| member.recipient.id);
+        let mut members = pass.world.candidates(source)?.sorted();
         pass.read.candidates.insert(source, members.clone());
         if let Some(shard) = shard {
             members.retain(|member| highest(&shard.shards, &member.recipient.id.to_string()) == Some(id));
@@ -186,13 +185,13 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
         let explain = pass.explain.unwrap_or(prepared.recipient_pool.config.explain);
         let number = u16::try_from(pass.explanation.hops.len()).unwrap_or(u16::MAX);
         let mut hop = Hop {
-            verdicts: vec![None; members.len()],
+            verdicts: Vec::new(),
             retry_at: relax_at(&traits, pass, waited_us),
             pass,
             prepared,
             sight,
             number,
-            members: Arc::new(members),
+            members,
             wants,
             closed: None,
             duplicate: false,
@@ -302,7 +301,7 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
             all: self.all,
         };
         match mode {
-            PipelineMode::Dag => gate.set_at_a_time(),
+            PipelineMode::Dag => gate.set_at_a_time(self.pass.world.crew()),
             PipelineMode::Inherit | PipelineMode::Linear | PipelineMode::Shadow => gate.linear(),
         }
     }
@@ -317,16 +316,21 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
     }
 
     fn decide(&mut self) -> Step<W, Hopped> {
-        let asked = pipeline::of_request(&self.prepared.recipient_pool, self.pass.request);
-        let pipeline = match asked {
-            Some(made) => made.map_err(Stopped::Invalid)?,
-            None => match &self.prepared.pipeline {
-                Ok(pipeline) => pipeline.clone(),
-                Err(_) => return Ok(Hopped::Ended(Outcome::Error, Ends::Over)),
-            },
+        let prepared = self.prepared;
+        let asked = pipeline::of_request(&prepared.recipient_pool, self.pass.request);
+        let asked = asked.transpose().map_err(Stopped::Invalid)?;
+        let pipeline = match (&asked, &prepared.pipeline) {
+            (Some(asked), _) => {
+                self.pass.digests.pipeline = super::canonical::sha256(&asked.source);
+                asked
+            }
+            (None, Ok(own)) => {
+                self.pass.digests.pipeline.clone_from(&prepared.pipeline_digest);
+                own
+            }
+            (None, Err(_)) => return Ok(Hopped::Ended(Outcome::Error, Ends::Over)),
         };
-        self.pass.digests.pipeline = super::canonical::sha256(&pipeline.source);
-        self.through(&pipeline)?;
+        self.through(pipeline)?;
         if self.duplicate {
             return Ok(Hopped::Ended(Outcome::Duplicate, Ends::Over));
         }
@@ -334,7 +338,7 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
             return Ok(Hopped::Ended(outcome, ends));
         }
         self.refuse_manual()?;
-        self.fall_back(&pipeline)
+        self.fall_back(pipeline)
     }
 }
 

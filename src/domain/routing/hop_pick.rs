@@ -22,7 +22,8 @@ use super::seed;
 use super::select::{self, Ran, Running};
 use super::sight;
 use super::strategies::Kind;
-use super::strategies::contract::{Eligible, Fate, Held, Memory, Round, Use};
+use super::strategies::contract::{Chances, Eligible, Fate, Held, Memory, Round, Selection, Use};
+use crate::words::ids::RecipientId;
 
 /// The most that a weight with boosts counts, in millionths: so large that sums over a recipient pool stay exact.
 const WEIGHT_MAX: i128 = 100_000_000_000_000;
@@ -30,14 +31,15 @@ const WEIGHT_MAX: i128 = 100_000_000_000_000;
 impl<W: World> Hop<'_, '_, W> {
     /// Gate and pipeline. Sets `ended` when somebody gets the work or may claim it.
     pub(super) fn through(&mut self, pipeline: &Pipeline) -> Step<W, ()> {
-        let members = Arc::clone(&self.members);
+        let members = self.members.clone();
         let started = self.pass.world.stopwatch();
         let gated = self.gate(Some(pipeline));
         self.compare_modes(pipeline, &gated);
         let stage = u16::try_from(self.lines.len()).unwrap_or(u16::MAX);
         let mut eligible = Vec::new();
+        let mut verdicts = Vec::with_capacity(members.len());
         for (at, (member, gated)) in members.iter().zip(gated).enumerate() {
-            self.verdicts[at] = match gated {
+            verdicts.push(match gated {
                 Gated::Eligible { over } => {
                     let boost = self.boost(member);
                     eligible.push(Eligible {
@@ -51,8 +53,9 @@ impl<W: World> Hop<'_, '_, W> {
                     None
                 }
                 Gated::Out(reason, also) => Some(self.verdict(member, stage, Some(reason), also)),
-            };
+            });
         }
+        self.verdicts = verdicts;
         self.eligible = eligible.len();
         self.lines.push(StageLine {
             hop: self.number,
@@ -227,13 +230,16 @@ impl<W: World> Hop<'_, '_, W> {
             verdict.numbers = lost.then(|| self.numbers(&one, Some(one.score), None));
             self.verdicts[one.index] = Some(verdict);
         }
-        let Some(selection) = ran.selection else {
+        let Some(mut selection) = ran.selection else {
             return;
         };
-        for (at, (one, fate)) in ran.eligible.iter().zip(&selection.fates).enumerate() {
+        let winners: Vec<usize> = selection.winners().collect();
+        let (chances, propensity) = odds(&ran.eligible, &selection, &winners);
+        let fates = std::mem::take(&mut selection.fates);
+        for (at, (one, fate)) in ran.eligible.iter().zip(fates).enumerate() {
             let reason = match fate {
                 Fate::Won => None,
-                Fate::Not(reason) => Some(reason.clone()),
+                Fate::Not(reason) => Some(reason),
             };
             let eligible = reason.as_ref().is_none_or(Reason::is_lost);
             let mut verdict = self.verdict(one.candidate, ran.stage, reason, Vec::new());
@@ -245,7 +251,6 @@ impl<W: World> Hop<'_, '_, W> {
             self.verdicts[one.index] = Some(verdict);
         }
         self.note(&selection.notes);
-        let winners: Vec<usize> = selection.winners().collect();
         let id = self.id();
         if let Some(fan) = &selection.fan {
             self.ended = Some((
@@ -260,18 +265,12 @@ impl<W: World> Hop<'_, '_, W> {
         } else if winners.is_empty() {
             return;
         }
-        let known = ran.eligible.iter().enumerate();
-        self.pass.chances = known
-            .filter_map(|(at, one)| Some((one.id(), selection.chance_of(at)?)))
-            .collect();
+        self.pass.chances = chances;
         self.pass.cost_micros = selection.price.unwrap_or(0);
         self.pass.randomness = Randomness {
             used: selection.drew,
             seed: seed::seed(self.pass.id, pipeline.pick.used.info.key),
-            propensity: match winners.as_slice() {
-                [winner] => selection.chance_of(*winner),
-                _ => Some(1.0),
-            },
+            propensity,
         };
         let bound = selection.bound.into_iter();
         self.pass
@@ -382,7 +381,11 @@ impl<W: World> Hop<'_, '_, W> {
         });
         explanation.stages.extend(lines);
         let before = explanation.candidates.len();
-        explanation.candidates.extend(verdicts.into_iter().flatten());
+        if before == 0 {
+            explanation.candidates = verdicts.into_iter().flatten().collect();
+        } else {
+            explanation.candidates.extend(verdicts.into_iter().flatten());
+        }
         let here = &pass.explanation.candidates[before..];
         let zero = super::explanation::zero_match(here);
         let failed: Vec<(String, String)> = here
@@ -402,6 +405,24 @@ impl<W: World> Hop<'_, '_, W> {
             }
         }
     }
+}
+
+/// How likely each was to be chosen, where that is known, and the one winner. Who is not named was never to be chosen.
+fn odds(
+    eligible: &[Eligible],
+    selection: &Selection,
+    winners: &[usize],
+) -> (Vec<(RecipientId, f64)>, Option<f64>) {
+    let of = |at: usize| Some((eligible[at].id(), selection.chance_of(at)?));
+    let chances = match selection.chances {
+        Chances::Certain => winners.iter().filter_map(|at| of(*at)).collect(),
+        Chances::Known(_) | Chances::Unknown => (0..eligible.len()).filter_map(of).collect(),
+    };
+    let propensity = match winners {
+        [winner] => selection.chance_of(*winner),
+        _ => Some(1.0),
+    };
+    (chances, propensity)
 }
 
 /// The weight with boosts, in whole numbers: weight x (1 + boosts), not below 0.

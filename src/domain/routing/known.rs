@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use super::candidate::Candidate;
+use super::candidate::Members;
+use super::crew::{Alone, Crew, Hands};
 use super::objects::{PipelineMode, Trait};
 use super::pass::{Flow, World};
 use super::ready::{Prepared, ReadyRule};
@@ -29,11 +30,11 @@ pub struct Known {
     /// Ids by name.
     pub names: BTreeMap<String, Option<RecipientPoolId>>,
     /// Members.
-    pub candidates: BTreeMap<RecipientPoolId, Vec<Candidate>>,
+    pub candidates: BTreeMap<RecipientPoolId, Members>,
     /// Traits of the tenant.
     pub traits: Arc<Vec<Trait>>,
     /// What stages remember.
-    pub states: BTreeMap<(RecipientPoolId, String), StageState>,
+    pub states: BTreeMap<(RecipientPoolId, String), Arc<StageState>>,
     /// Holders of keys.
     pub holders: BTreeMap<(RecipientPoolId, String, String), Holder>,
     /// Work that was seen.
@@ -42,6 +43,8 @@ pub struct Known {
     pub flows: BTreeMap<RecipientPoolId, Flow>,
     /// Who had the work before.
     pub tried: Vec<(RecipientId, DecisionId)>,
+    /// Who works on large checks.
+    pub hands: Hands,
 }
 
 impl Known {
@@ -61,6 +64,7 @@ impl Known {
             seen: BTreeMap::new(),
             flows: BTreeMap::new(),
             tried: Vec::new(),
+            hands: Hands(&Alone),
         }
     }
 }
@@ -92,7 +96,7 @@ impl World for Known {
         Ok(self.names.get(name).copied().flatten())
     }
 
-    fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, Infallible> {
+    fn candidates(&self, id: RecipientPoolId) -> Result<Members, Infallible> {
         Ok(self.candidates.get(&id).cloned().unwrap_or_default())
     }
 
@@ -100,7 +104,7 @@ impl World for Known {
         Ok(Arc::clone(&self.traits))
     }
 
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, Infallible> {
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, Infallible> {
         Ok(self.states.get(&(id, stage.to_owned())).cloned())
     }
 
@@ -118,5 +122,9 @@ impl World for Known {
 
     fn tried_before(&self, _work: &Work) -> Result<Vec<(RecipientId, DecisionId)>, Infallible> {
         Ok(self.tried.clone())
+    }
+
+    fn crew(&self) -> &dyn Crew {
+        self.hands.0
     }
 }

@@ -23,6 +23,7 @@ pub mod candidate;
 pub mod canonical;
 pub mod capacity;
 pub mod charge;
+pub mod crew;
 pub mod decision;
 pub mod distance;
 pub mod duration;
@@ -59,14 +60,17 @@ pub mod shadow;
 pub mod sight;
 pub mod sla;
 pub mod snapshot;
+mod snapshot_text;
 pub mod state;
 pub mod strategies;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod told;
 pub mod trial;
 #[cfg(test)]
 mod trial_tests;
+pub mod turns;
 pub mod waiting;
 pub mod wants;
 pub mod work;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::candidate::Candidate;
+use super::candidate::Members;
+use super::crew::{Alone, Crew};
 use super::decision::Decision;
 use super::fault::Fault;
 use super::known::Known;
@@ -38,11 +39,11 @@ pub trait World {
     /// The id of a recipient pool by its name.
     fn recipient_pool_named(&self, name: &str) -> Result<Option<RecipientPoolId>, Self::Error>;
     /// The members of a recipient pool, in any order.
-    fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, Self::Error>;
+    fn candidates(&self, id: RecipientPoolId) -> Result<Members, Self::Error>;
     /// The traits of the tenant.
     fn traits(&self) -> Result<Arc<Vec<Trait>>, Self::Error>;
     /// What a stage of a recipient pool remembers.
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, Self::Error>;
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, Self::Error>;
     /// Who holds a key in a sticky stage of a recipient pool.
     fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, Self::Error>;
     /// The newest decision on work with this key in a recipient pool, and when it was made.
@@ -52,6 +53,10 @@ pub trait World {
     fn flow(&self, id: RecipientPoolId, since: Micros) -> Result<Flow, Self::Error>;
     /// Who had this work before, and by which decision: those who rejected it, returned it, or let it expire.
     fn tried_before(&self, work: &Work) -> Result<Vec<(RecipientId, DecisionId)>, Self::Error>;
+    /// Who works on large checks; nothing is decided by it.
+    fn crew(&self) -> &dyn Crew {
+        &Alone
+    }
     /// Microseconds of a clock that only measures how long stages take; nothing is decided by it.
     fn stopwatch(&self) -> u64 {
         0

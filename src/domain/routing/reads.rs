@@ -6,8 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
 use super::known::Known;
 use super::pass::Request;
 use super::pipeline::{self, By, Fallback, Pipeline, Stage};
@@ -101,12 +99,8 @@ impl Reads {
         }
     }
 
-    /// The attributes that can have been looked at.
-    pub(super) fn attributes(&self, attributes: &Map<String, Value>) -> Map<String, Value> {
-        if self.whole {
-            return attributes.clone();
-        }
-        let known = attributes.iter().filter(|(key, _)| self.keys.contains(*key));
-        known.map(|(key, value)| (key.clone(), value.clone())).collect()
+    /// Whether an attribute can have been looked at.
+    pub(super) fn attribute(&self, key: &str) -> bool {
+        self.whole || self.keys.contains(key)
     }
 }

@@ -49,6 +49,8 @@ pub struct Prepared {
     /// What it routes by when a request names nothing else; the faults of a configuration that a later version of the
     /// program no longer admits.
     pub pipeline: Result<Pipeline, Vec<Fault>>,
+    /// Digest of the pipeline; empty without one.
+    pub pipeline_digest: String,
     /// Digest of the recipient pool.
     pub digest: String,
     /// Digest of its rules.
@@ -65,8 +67,12 @@ impl Prepared {
         let rules = ReadyRule::all(rules);
         let config = &recipient_pool.config;
         let key = |text: Option<&String>| text.and_then(|text| sight::compile(text, false).ok());
+        let pipeline = pipeline::effective(config, recipient_pool.strategy.as_deref(), None, &Options::new());
         Prepared {
-            pipeline: pipeline::effective(config, recipient_pool.strategy.as_deref(), None, &Options::new()),
+            pipeline_digest: pipeline
+                .as_ref()
+                .map_or_else(|_| String::new(), |pipeline| canonical::sha256(&pipeline.source)),
+            pipeline,
             digest: canonical::sha256(&json!(recipient_pool)),
             rules_digest: rules_digest(&rules),
             shard_key: key(config

@@ -78,16 +78,16 @@ pub enum Reason {
         /// The trait.
         key: String,
         /// What the work wants.
-        want: Value,
+        want: Box<Value>,
     },
     /// It has something else than what the work wants.
     TraitMismatch {
         /// The trait.
         key: String,
         /// What the work wants.
-        want: Value,
+        want: Box<Value>,
         /// What it has.
-        have: Value,
+        have: Box<Value>,
     },
     /// A filter is false for it.
     RuleFalse {

@@ -27,7 +27,7 @@ pub(super) struct Pass<'p, W> {
     pub(super) id: DecisionId,
     pub(super) world: &'p W,
     pub(super) read: Known,
-    pub(super) sight: Sight,
+    pub(super) sight: Arc<Sight>,
     pub(super) tried: BTreeMap<RecipientId, DecisionId>,
     pub(super) explanation: Explanation,
     pub(super) notes: Vec<Note>,
@@ -110,7 +110,7 @@ impl<'p, W: World> Pass<'p, W> {
         read.pipeline_mode = world.pipeline_mode()?;
         read.tried = world.tried_before(&request.work)?;
         Ok(Pass {
-            sight: Sight::of_work(&request.work, times, &tenant),
+            sight: Arc::new(Sight::of_work(&request.work, times, &tenant)),
             tried: read.tried.iter().copied().collect(),
             request,
             now,
@@ -272,8 +272,8 @@ impl<'p, W: World> Pass<'p, W> {
         self.digests.rules = ready::rules_digest(&rules);
         let mut skipped = false;
         let now = self.now;
+        let sight = Arc::clone(&self.sight);
         for ready in rules.iter().filter(|ready| ready.rule.counts_at(now)) {
-            let sight = self.sight.clone();
             let mut line = self.judge(ready, &sight);
             if !line.result {
                 self.explanation.rules.push(line);

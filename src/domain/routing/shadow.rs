@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -64,7 +65,10 @@ pub fn opinion(
     asked.strategy_options.clone_from(&contender.strategy_options);
     asked.pipeline.clone_from(&contender.pipeline);
     let mut seen = read.clone();
-    seen.states.clone_from(states);
+    seen.states = states
+        .iter()
+        .map(|(place, state)| (place.clone(), Arc::new(state.clone())))
+        .collect();
     let passed = decide(&asked, production, &seen)?;
     let winner = passed.decision.winners.first().map(|winner| winner.recipient);
     let produced = production.winners.first().map(|winner| winner.recipient);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::candidate::Candidate;
 use super::fault::Fault;
@@ -98,12 +98,16 @@ impl Sight {
         Sight { scope, now: self.now }
     }
 
-    fn with(&self, candidate: Option<&Candidate>) -> Scope {
+    /// What a program sees; of a recipient only what it reads.
+    fn with(&self, program: &Program, candidate: Option<&Candidate>) -> Scope {
         let mut scope = self.scope.clone();
         let Some(candidate) = candidate else {
             return scope;
         };
-        scope.set_shared("recipient", Arc::new(recipient_json(candidate)));
+        scope.set_shared(
+            "recipient",
+            Arc::new(recipient_json(candidate, program.references())),
+        );
         if let Some(idle_us) = idle_us(candidate, self.now) {
             scope.set_duration("recipient.idle", idle_us);
         }
@@ -120,7 +124,7 @@ impl Sight {
             return Ok(truth);
         }
         program
-            .evaluate_bool(&self.with(candidate))
+            .evaluate_bool(&self.with(program, candidate))
             .map_err(|fault| fault.message)
     }
 
@@ -137,7 +141,7 @@ impl Sight {
         if let Some(truth) = program.decide(&view) {
             return (Ok(truth), program.parts());
         }
-        let (truth, steps) = program.evaluate_bool_counted(&self.with(candidate));
+        let (truth, steps) = program.evaluate_bool_counted(&self.with(program, candidate));
         (truth.map_err(|fault| fault.message), steps)
     }
 
@@ -166,7 +170,7 @@ impl Sight {
 
     fn value(&self, program: &Program, candidate: Option<&Candidate>) -> Result<Value, String> {
         program
-            .evaluate(&self.with(candidate))
+            .evaluate(&self.with(program, candidate))
             .map_err(|fault| fault.message)
     }
 
@@ -244,14 +248,76 @@ pub fn idle_us(candidate: &Candidate, now: Micros) -> Option<u64> {
     candidate.live.last_assigned_at.map(|at| now.since(at))
 }
 
-fn recipient_json(candidate: &Candidate) -> Value {
+/// Its fields, as rules name them.
+const FIELDS: [&str; 15] = [
+    "id",
+    "name",
+    "type",
+    "external_id",
+    "attributes",
+    "tags",
+    "weight",
+    "state",
+    "current",
+    "max_concurrent",
+    "utilization",
+    "daily_count",
+    "idle",
+    "location",
+    "timezone",
+];
+
+/// What these paths read of a recipient; the interpreter looks at nothing else.
+fn recipient_json(candidate: &Candidate, paths: &[Vec<String>]) -> Value {
+    let mut object = Map::new();
+    for path in paths {
+        let Some((root, rest)) = path.split_first() else {
+            continue;
+        };
+        if root != "recipient" {
+            continue;
+        }
+        match rest {
+            [] => {
+                let all = FIELDS
+                    .iter()
+                    .map(|name| ((*name).to_owned(), field_json(candidate, name)));
+                return Value::Object(all.collect());
+            }
+            [field, key, ..] if field == "attributes" => {
+                let read = object
+                    .entry("attributes")
+                    .or_insert_with(|| Value::Object(Map::new()));
+                if let (Value::Object(read), Some(value)) = (read, candidate.recipient.attributes.get(key)) {
+                    read.entry(key.as_str()).or_insert_with(|| value.clone());
+                }
+            }
+            [field, ..] if FIELDS.contains(&field.as_str()) => {
+                object.insert(field.clone(), field_json(candidate, field));
+            }
+            _ => {}
+        }
+    }
+    Value::Object(object)
+}
+
+fn field_json(candidate: &Candidate, field: &str) -> Value {
     let (recipient, live) = (&candidate.recipient, &candidate.live);
-    json!({
-        "id": recipient.id, "name": recipient.name, "type": recipient.kind, "external_id": recipient.external_id,
-        "attributes": recipient.attributes, "tags": recipient.tags,
-        "weight": weight(candidate), "state": live.state.word(),
-        "current": live.current, "max_concurrent": recipient.max_concurrent,
-        "utilization": utilization(candidate), "daily_count": live.daily_count,
-        "idle": null, "location": recipient.location, "timezone": recipient.timezone,
-    })
+    match field {
+        "id" => json!(recipient.id),
+        "name" => json!(recipient.name),
+        "type" => json!(recipient.kind),
+        "external_id" => json!(recipient.external_id),
+        "attributes" => json!(recipient.attributes),
+        "tags" => json!(recipient.tags),
+        "weight" => json!(weight(candidate)),
+        "state" => json!(live.state.word()),
+        "current" => json!(live.current),
+        "max_concurrent" => json!(recipient.max_concurrent),
+        "utilization" => json!(utilization(candidate)),
+        "daily_count" => json!(live.daily_count),
+        "location" => json!(recipient.location),
+        "timezone" => json!(recipient.timezone),
+        _ => Value::Null,
+    }
 }

@@ -4,24 +4,22 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::candidate::{Bid, Candidate, Learned};
-use super::canonical;
 use super::known::Known;
 use super::live::Live;
 use super::objects::{Hours, Location, PipelineMode, Recipient, RecipientPool, Rule, Status, Trait};
 use super::pass::{Flow, Passed, Request, Stopped, route};
-use super::reads::Reads;
 use super::ready::{Prepared, ReadyRule};
-use super::route::ENGINE;
+use super::snapshot_text::written;
 use super::state::{Holder, StageState};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, sha256_hex};
 use crate::words::time::Micros;
 
 /// The form of snapshots that this program writes.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// A snapshot: its text, and the digest that it is stored under.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,8 +41,8 @@ pub enum Unreadable {
     Refused(String),
 }
 
-/// What is kept; names and order of the fields do not matter, the text is canonical.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is kept, as it is read.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kept {
     version: u32,
@@ -68,7 +66,7 @@ struct Kept {
     tried: Vec<(RecipientId, DecisionId)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeptPool {
     #[serde(rename = "pool")]
@@ -77,7 +75,7 @@ struct KeptPool {
 }
 
 /// A member, as far as anything looked at it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Member {
     id: RecipientId,
@@ -87,62 +85,27 @@ struct Member {
     status: Status,
     weight: u64,
     max: u32,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default)]
     daily: u32,
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default)]
     attributes: Map<String, Value>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     tags: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     schedule: Option<Hours>,
     timezone: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     location: Option<Location>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     external_id: Option<String>,
     live: Live,
-    #[serde(default, skip_serializing_if = "is_nothing")]
+    #[serde(default)]
     learned: Learned,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     bid: Option<Bid>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-fn is_nothing(learned: &Learned) -> bool {
-    *learned == Learned::default()
-}
-
 impl Member {
-    fn of(candidate: &Candidate, reads: &Reads) -> Member {
-        let recipient = &candidate.recipient;
-        Member {
-            id: recipient.id,
-            name: recipient.name.clone(),
-            kind: recipient.kind.clone(),
-            status: recipient.status,
-            weight: recipient.weight_micro,
-            max: recipient.max_concurrent,
-            daily: recipient.daily_limit,
-            attributes: reads.attributes(&recipient.attributes),
-            tags: if reads.tags {
-                recipient.tags.clone()
-            } else {
-                Vec::new()
-            },
-            schedule: recipient.schedule.clone(),
-            timezone: recipient.timezone.clone(),
-            location: recipient.location.filter(|_| reads.location),
-            external_id: recipient.external_id.clone(),
-            live: candidate.live.clone(),
-            learned: candidate.learned.clone(),
-            bid: candidate.bid.clone(),
-        }
-    }
-
     fn candidate(self) -> Candidate {
         let nowhere = Micros(0);
         Candidate {
@@ -180,56 +143,7 @@ pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
 
 /// The snapshot of a pass over what it read.
 pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) -> Snapshot {
-    let reads = Reads::of(request, read);
-    let rules = |ready: &[ReadyRule]| ready.iter().map(|ready| ready.rule.clone()).collect();
-    let kept_pool = |prepared: &Option<Arc<Prepared>>| {
-        prepared.as_ref().map(|prepared| KeptPool {
-            recipient_pool: prepared.recipient_pool.clone(),
-            rules: rules(&prepared.rules),
-        })
-    };
-    let members = |all: &Vec<Candidate>| all.iter().map(|one| Member::of(one, &reads)).collect();
-    let kept = Kept {
-        version: VERSION,
-        engine: ENGINE.to_owned(),
-        decision,
-        now,
-        request: request.clone(),
-        tenant: read.tenant.clone(),
-        default_pool: read.default_recipient_pool,
-        mode: read.pipeline_mode,
-        rules: rules(&read.tenant_rules),
-        recipient_pools: read
-            .recipient_pools
-            .iter()
-            .map(|(id, one)| (*id, kept_pool(one)))
-            .collect(),
-        names: read.names.clone(),
-        members: read
-            .candidates
-            .iter()
-            .map(|(id, all)| (*id, members(all)))
-            .collect(),
-        traits: read.traits.to_vec(),
-        states: read
-            .states
-            .iter()
-            .map(|((id, stage), state)| (*id, stage.clone(), state.clone()))
-            .collect(),
-        holders: read
-            .holders
-            .iter()
-            .map(|((id, stage, key), holder)| (*id, stage.clone(), key.clone(), holder.clone()))
-            .collect(),
-        seen: read
-            .seen
-            .iter()
-            .map(|((id, key), (decision, at))| (*id, key.clone(), *decision, *at))
-            .collect(),
-        flows: read.flows.clone(),
-        tried: read.tried.clone(),
-    };
-    let text = canonical::text(&json!(kept));
+    let text = written(request, now, decision, read).expect("a snapshot is plain data");
     Snapshot {
         digest: sha256_hex(text.as_bytes()),
         text,
@@ -274,7 +188,7 @@ pub fn recall(text: &str) -> Result<Recalled, Unreadable> {
             .insert(id, members.into_iter().map(Member::candidate).collect());
     }
     for (id, stage, state) in kept.states {
-        read.states.insert((id, stage), state);
+        read.states.insert((id, stage), Arc::new(state));
     }
     for (id, stage, key, holder) in kept.holders {
         read.holders.insert((id, stage, key), holder);

@@ -23,11 +23,6 @@ impl StageState {
     pub fn of(&self, id: RecipientId) -> i64 {
         self.members.get(&id).copied().unwrap_or(0)
     }
-
-    /// Forgets those who left.
-    pub fn keep(&mut self, is_member: impl Fn(RecipientId) -> bool) {
-        self.members.retain(|id, _| is_member(*id));
-    }
 }
 
 /// Who holds a key of a sticky stage: one row for (tenant, recipient pool, name of the stage, digest of the key).

@@ -27,13 +27,13 @@ impl Want {
         let Some(have) = recipient.attributes.get(&self.key) else {
             return Some(Reason::TraitMissing {
                 key: self.key.clone(),
-                want: self.value.clone(),
+                want: Box::new(self.value.clone()),
             });
         };
         (!fits(self.op, have, &self.value)).then(|| Reason::TraitMismatch {
             key: self.key.clone(),
-            want: self.value.clone(),
-            have: have.clone(),
+            want: Box::new(self.value.clone()),
+            have: Box::new(have.clone()),
         })
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::declared::{Outcome, Wisher, first_row, next_row, now};
+use super::declared::{Outcome, Wisher, check_alert_address, first_row, next_row, now};
 use super::routing::{assignments, waiting};
 use super::{recipient_pools, recipients};
 use crate::domain::routing::bundle::{Declared, Document, Plan, Tested, Topology, Write, plan, run};
@@ -17,10 +17,11 @@ use crate::store::routing_rows::{ObjectIdRow, ObjectRow, RecipientPoolRow, Recip
 use crate::store::tables::{
     CLAIM_QUEUE_NAMES, CLAIM_QUEUES, RECIPIENT_POOLS, RECIPIENTS, RULES, TRAITS, WORKFLOW_VERSIONS, WORKFLOWS,
 };
-use crate::store::{Abort, Rows, StoreError, Tx, routing_live};
+use crate::store::{Abort, Rows, StoreError, Tx, offers, routing_live};
 use crate::words::ids::{RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::names::JobName;
+use crate::words::network::EgressRule;
 use crate::words::time::Micros;
 
 /// What is asked for beside the document.
@@ -110,6 +111,7 @@ pub fn look(
     tenancy: &Tenancy,
     document: &Document,
     wish: &Wish,
+    egress: &[EgressRule],
     (at, fresh): (Micros, &mut dyn FnMut() -> [u8; 16]),
 ) -> Result<Result<Planned, No>, StoreError> {
     let tenant = tenancy.tenant;
@@ -124,6 +126,7 @@ pub fn look(
         return Ok(Err(No::Moved(plan.digest_current)));
     }
     let mut faults = std::mem::take(&mut plan.faults);
+    faults.extend(alert_addresses(&before, document, egress));
     for (index, (slug, version)) in document.workflows.iter().enumerate() {
         if !is_published(rows, tenant, slug, *version)? {
             let detail = format!("there is no such published version of a workflow `{slug}`");
@@ -164,6 +167,22 @@ pub fn look(
     }))
 }
 
+/// What is wrong with the addresses of alerts of a document.
+fn alert_addresses(before: &Topology, document: &Document, egress: &[EgressRule]) -> Vec<Fault> {
+    let each = document.recipient_pools.iter().enumerate();
+    let faults = each.filter_map(|(index, set)| {
+        let name = set.get("name").and_then(serde_json::Value::as_str);
+        let mut known = before.recipient_pools.values();
+        let old = known
+            .find(|one| Some(one.name.as_str()) == name)
+            .map(|one| &one.set);
+        let fault = check_alert_address(set, old, egress)?;
+        let pointer = format!("/pools/{index}{}", fault.pointer);
+        Some(Fault { pointer, ..fault })
+    });
+    faults.collect()
+}
+
 fn is_published(
     rows: &mut impl Rows,
     tenant: TenantId,
@@ -182,7 +201,7 @@ fn is_published(
     }
 }
 
-/// Recipient pools that would go while work waits in them, and recipients that would go while they work.
+/// Recipient pools and claim queues that would go while work waits in them, and recipients that would go while they work.
 fn in_the_way(
     rows: &mut impl Rows,
     tenant: TenantId,
@@ -200,6 +219,14 @@ fn in_the_way(
                     found.push(fault.member("pool", name.as_str()));
                 }
             }
+            Write::RemoveClaimQueue(id, name) if drain_to.is_none() => {
+                let open = offers::in_order(rows, tenant, *id, None, 1)?;
+                if !open.is_empty() {
+                    let detail = format!("work is offered in the claim queue `{name}`; say `drain_to`");
+                    let fault = Fault::new("", "claim_queue.has_open_offers", detail);
+                    found.push(fault.member("claim_queue", name.as_str()));
+                }
+            }
             Write::RemoveRecipient(id, name) if assignments::has_open(rows, tenant, *id)? => {
                 let detail = format!("the recipient `{name}` has open assignments");
                 let fault = Fault::new("", "recipient.has_open_assignments", detail);
@@ -212,6 +239,7 @@ fn in_the_way(
             | Write::Rule(..)
             | Write::Trait(..)
             | Write::ClaimQueue(..)
+            | Write::RemoveClaimQueue(..)
             | Write::RemoveRule(_)
             | Write::RemoveTrait(_) => {}
         }
@@ -324,7 +352,8 @@ fn put(
         Write::RemoveRecipientPool(..)
         | Write::RemoveRecipient(..)
         | Write::RemoveRule(_)
-        | Write::RemoveTrait(_) => remove(tx, by, write, drain_to)?,
+        | Write::RemoveTrait(_)
+        | Write::RemoveClaimQueue(..) => remove(tx, by, write, drain_to)?,
     }
     Ok(())
 }
@@ -355,6 +384,16 @@ fn remove(
         Write::RemoveTrait(key) => {
             put_trait(tx, tenant, key, None)?;
             tx.tell("routing.trait", key, 0, Some("deleted"));
+            None
+        }
+        Write::RemoveClaimQueue(id, name) => {
+            if let Some(to) = drain_to {
+                waiting::drain_offers_to(tx, tenant, *id, to)?;
+            }
+            tx.remove(&CLAIM_QUEUES, &(tenant, *id))?;
+            tx.remove(&CLAIM_QUEUE_NAMES, &(tenant, name.clone()))?;
+            routing_live::revise(tx, tenant)?;
+            tx.tell("routing.claim_queue", id, 0, Some("deleted"));
             None
         }
         Write::RecipientPool(..)

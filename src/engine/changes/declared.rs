@@ -1,5 +1,7 @@
 //! What becomes of a wish to change a declared object of routing, and what all such changes share.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::domain::routing::fault::Fault;
@@ -10,8 +12,10 @@ use crate::store::tables::{CLAIM_QUEUES, RECIPIENT_POOLS, RULES};
 use crate::store::{Rows, StoreError, Tx};
 use crate::words::ids::{RecipientPoolId, TenantId};
 use crate::words::limits;
+use crate::words::network::EgressRule;
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
+use crate::worker::outbound::{BadAddress, judge_alert_address};
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +87,8 @@ pub struct Wisher {
     pub tenant: TenantId,
     /// As the kill-switch names them.
     pub principal: String,
+    /// What requests may go to besides public addresses.
+    pub egress: Arc<[EgressRule]>,
 }
 
 /// The instant of the transaction.
@@ -267,4 +273,34 @@ fn places_of(value: &Value, text: &str, at: &str, places: &mut Vec<String>) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+const ALERT_ADDRESS: &str = "/config/sla/alert_webhook_url";
+
+/// The address of alerts in the fields of a recipient pool.
+fn alert_address(set: &Map<String, Value>) -> Option<&str> {
+    set.get("config")?
+        .get("sla")?
+        .get("alert_webhook_url")?
+        .as_str()
+        .filter(|text| !text.is_empty())
+}
+
+/// What is wrong with the address of alerts. One that was there before is not judged again: the list of the configuration may
+/// have become shorter, and the guard judges each alert.
+pub fn check_alert_address(
+    set: &Map<String, Value>,
+    before: Option<&Map<String, Value>>,
+    rules: &[EgressRule],
+) -> Option<Fault> {
+    let text = alert_address(set)?;
+    if before.and_then(alert_address) == Some(text) {
+        return None;
+    }
+    let (code, why) = match judge_alert_address(text, rules) {
+        Ok(()) => return None,
+        Err(BadAddress::Invalid(why)) => ("url.invalid", why),
+        Err(BadAddress::Forbidden(why)) => ("url.forbidden", why),
+    };
+    Some(Fault::new(ALERT_ADDRESS, code, why))
 }

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::campaigns;
 use super::declared::{
-    Done, Outcome, Refusal, Wisher, check_targets, first_row, named, next_row, now, referrers,
+    Done, Outcome, Refusal, Wisher, check_alert_address, check_targets, first_row, named, next_row, now,
+    referrers,
 };
 use super::recipients;
 use super::routing::{assignments, waiting};
@@ -69,6 +70,7 @@ pub fn create(
     let mut read = recipient_pool(id, stamp, None, given);
     faults.append(&mut read.faults);
     faults.extend(check_targets(tx, by.tenant, Some(id), &read.targets, &[])?);
+    faults.extend(check_alert_address(&read.set, None, &by.egress));
     if !faults.is_empty() {
         return Ok(Outcome::Refused(Refusal::Invalid(faults)));
     }
@@ -112,6 +114,11 @@ pub fn patch(
         &read.targets,
         &old.targets,
     )?);
+    faults.extend(check_alert_address(
+        &read.set,
+        Some(&before.object.fields()),
+        &by.egress,
+    ));
     if !faults.is_empty() {
         return Ok(Outcome::Refused(Refusal::Invalid(faults)));
     }

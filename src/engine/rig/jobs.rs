@@ -106,6 +106,8 @@ pub(super) fn book(node: &str, slot_pools: &[(SlotPoolName, BookSlots)], jobs: &
         locks_trusted: true,
         notify: Notify::default(),
         egress: [].into(),
+        pipeline_mode: crate::domain::routing::objects::PipelineMode::Linear,
+        alert_secret: None,
     }
 }
 

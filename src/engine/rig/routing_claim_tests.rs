@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::routing_stage::{RoutingRig, me, rig, word};
 use super::stage::TENANT;
 use crate::domain::routing::assignment::{AssignmentState, EndKind};
-use crate::domain::routing::offer::NoClaim;
+use crate::domain::routing::offer::{NoClaim, OfferState};
 use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::routing::assignments::Act;
 use crate::engine::changes::routing::claims::Claimed;
@@ -101,6 +101,24 @@ fn next_goes_in_order_until_the_budget_is_used_up() {
     rig.clock().advance(resets_at.since(rig.at()) / 1_000);
     assert!(matches!(rig.claim(queue, Some(late), me), Claimed::Got(_)));
     assert!(matches!(rig.claim(queue, None, me), Claimed::Nothing));
+}
+
+/// A claim is neglected after its queue has gone: nobody would find it there, so it is routed anew.
+#[test]
+fn a_neglected_claim_does_not_go_back_into_a_queue_that_has_gone() {
+    let rig = rig();
+    let sla = json!({"sla": {"enabled": true, "max_response_time": "20s"}});
+    let (team, queue) = pond(&rig, sla);
+    let idle = rig.member(team, "idle", json!({}));
+    let item = offered(&rig, team, json!({}));
+    let Claimed::Got(got) = rig.claim(queue, Some(item), idle) else {
+        panic!("not claimed");
+    };
+    rig.change(move |tx| Ok(tx.remove(&CLAIM_QUEUES, &(TENANT, queue)).map(drop)?));
+    rig.pass_time(20_000);
+    let offer = rig.read(|tx| offers::offer(tx, TENANT, item)).unwrap();
+    assert!(matches!(offer.state, OfferState::Closed { .. }), "{offer:?}");
+    assert_eq!(rig.assignment(got.0.id).end.unwrap().kind, EndKind::Neglected);
 }
 
 /// 44: a neglected claim returns to the queue without its holder, count 1.

@@ -38,6 +38,7 @@ pub(super) fn me() -> Wisher {
     Wisher {
         tenant: TENANT,
         principal: "tester".to_owned(),
+        egress: ["127.0.0.0/8".parse().unwrap()].into(),
     }
 }
 

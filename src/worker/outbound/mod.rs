@@ -14,7 +14,7 @@ mod shell;
 mod signature;
 pub mod target;
 
-pub use alert::{Alert, post_alert};
+pub use alert::{Alert, BadAddress, judge_alert_address, post_alert, sign_alert};
 pub use client::Outbound;
 pub(super) use letter::needles;
 pub use letter::{Letter, Method};

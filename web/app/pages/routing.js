@@ -3,6 +3,7 @@ import { html, useMemo } from "../lib/dom.js";
 import { usePages } from "../lib/pages.js";
 import { param, setParams } from "../lib/route.js";
 import { PageHead, Panel, Tabs } from "../ui/parts.js";
+import { Bundles } from "./routing_bundles.js";
 import { Decision } from "./routing_decision.js";
 import { Decisions } from "./routing_decisions.js";
 import { RoutingPool } from "./routing_pool.js";
@@ -34,7 +35,7 @@ function Overview() {
   const tab = TABS.find(({ key }) => key === param("tab")) ?? TABS[0];
   return html`<${PageHead} title="Routing" />
     <${Tabs} label="Routing" tabs=${TABS} at=${tab.key} onPick=${(key) => setParams({ tab: key === TABS[0].key ? "" : key })} />
-    <${Panel} of=${tab.key}><div class="stack wide"><${tab.show} list=${pools.list} nameOf=${pools.nameOf} /></div><//>`;
+    <${Panel} of=${tab.key}><div class="stack wide"><${tab.show} list=${pools.list} nameOf=${pools.nameOf} />${tab === TABS[0] && html`<${Bundles} />`}</div><//>`;
 }
 
 /** @param {{id?: string}} props */

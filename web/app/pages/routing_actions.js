@@ -21,6 +21,7 @@ export function switchWish(pool, moved) {
     danger: !engaged,
     fields: [engaged ? REASON : { ...REASON, required: true }],
     request: ({ reason }) => ({ method: "POST", path: `/api/pools/${encode(pool.id)}:set_enabled`, ifMatch: `"${pool.record_version}"`, body: { enabled: engaged, ...(reason ? { reason } : {}) } }),
+    cli: ({ reason }) => ["pool", engaged ? "enable" : "disable", pool.name, ...(reason ? ["--reason", reason] : [])],
     done: () => (engaged ? `${pool.name} routes again` : `${pool.name} no longer routes`),
     refused: async (problem) => {
       if (problem.status !== 412) return undefined;
@@ -41,6 +42,7 @@ export function pauseWish(recipient) {
       : html`<p><strong>${recipient.name}</strong> gets no new work. It stays a member of its pools, and keeps its ${plural(recipient.capacity?.current ?? 0, "assignment")}.</p>`,
     verb: paused ? "Put back" : "Take out",
     request: () => ({ method: "POST", path: `/api/recipients/${encode(recipient.id)}/${paused ? "resume" : "pause"}` }),
+    cli: () => ["recipient", paused ? "resume" : "pause", recipient.id],
     done: () => (paused ? `${recipient.name} is available` : `${recipient.name} is paused`),
   };
 }
@@ -52,6 +54,7 @@ export const resetWish = (pool) => ({
   verb: "Reset",
   danger: true,
   request: () => ({ method: "POST", path: `/api/pools/${encode(pool.id)}/capacity/reset` }),
+  cli: () => ["pool", "reset", pool.name, "--yes"],
   done: (answer) => `${plural(answer.affected ?? 0, "recipient")} reset`,
 });
 

@@ -1,5 +1,6 @@
 // Recipient pools as cards: whether they route, what picks, how full they are.
 import { html } from "../lib/dom.js";
+import { asCli } from "../lib/clip.js";
 import { number, percent, plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
 import { condition, fallbackOf, membersOf, strategyOf } from "../lib/routing.js";
@@ -48,8 +49,9 @@ function PoolCard({ pool, nameOf }) {
 
 const First = () => html`<div class="nothing">
   <p>There are no recipient pools yet. A pool holds who or what may get work: people, teams, models, queues. Rules lead work to it, its strategy picks one, and each decision says why.</p>
-  <p class="small quiet">A pool needs a name alone; the page API has the rest of what it can be told.</p>
-  <${Command} text=${`curl -s -H 'content-type: application/json' -d '{"name": "desk"}' ${location.origin}/api/pools`} />
+  <p class="small quiet">A pool needs a name alone; the page API has the rest of what it can be told. All of it in one file is a bundle, which the configuration can keep in force.</p>
+  <${Command} text=${`echo '{"name": "desk"}' | ${asCli(["pool", "create", "-"], location.origin)}`} />
+  <${Command} text=${asCli(["bundle", "apply", "--file", "desk.yaml"], location.origin)} />
 </div>`;
 
 /** @param {{list: any, nameOf: (id: string) => string}} props */

@@ -43,6 +43,8 @@ const STATES = {
   delivered: ["check", "good", "delivered"],
   valid: ["check", "good", "valid"],
   revoked: ["cross", "calm", "revoked"],
+  synced: ["check", "good", "in force"],
+  drifted: ["late", "wait", "changed by hand"],
   dead: ["cross", "bad", "given up"],
 };
 

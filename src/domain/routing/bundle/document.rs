@@ -6,6 +6,7 @@ use crate::domain::routing::ask::WORK_FIELD;
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::fault::Fault;
 use crate::words::limits;
+use crate::words::time::Micros;
 
 pub(super) const API_VERSION: &str = "ductor.io/v1";
 pub(super) const KIND: &str = "RoutingBundle";
@@ -50,6 +51,8 @@ pub struct Test {
     pub name: String,
     /// As `POST /api/route` takes it.
     pub work: Map<String, Value>,
+    /// When it is decided, for windows of schedules; now unless it is given.
+    pub at: Option<Micros>,
     /// What must come out.
     pub expect: Expectation,
 }
@@ -204,7 +207,7 @@ fn tests(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<Test> {
     let mut found = Vec::new();
     for (index, item) in list.iter().enumerate() {
         let at = format!("/tests/{index}");
-        known(&at, item, &["name", WORK_FIELD, "expect"], faults);
+        known(&at, item, &["name", WORK_FIELD, "at", "expect"], faults);
         let name = item.get("name").and_then(Value::as_str).unwrap_or_default();
         if name.is_empty() {
             faults.push(Fault::new(
@@ -212,6 +215,12 @@ fn tests(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<Test> {
                 "field.required",
                 "must be given",
             ));
+        }
+        let instant = item.get("at").filter(|at| !at.is_null());
+        let decided_at = instant.and_then(Value::as_str).and_then(Micros::parse);
+        if instant.is_some() && decided_at.is_none() {
+            let detail = "must be an instant like 2026-12-01T15:00:00Z";
+            faults.push(Fault::new(format!("{at}/at"), "field.type", detail));
         }
         let mut part = |key: &str| {
             let part = item.get(key).and_then(Value::as_object).cloned();
@@ -225,6 +234,7 @@ fn tests(map: &Map<String, Value>, faults: &mut Vec<Fault>) -> Vec<Test> {
             found.push(Test {
                 name: name.to_owned(),
                 work,
+                at: decided_at,
                 expect: expectation(&format!("{at}/expect"), &expect, faults),
             });
         }

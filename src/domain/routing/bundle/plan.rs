@@ -67,6 +67,8 @@ pub enum Write {
     RemoveRule(RuleId),
     /// A trait that goes.
     RemoveTrait(String),
+    /// A claim queue that goes.
+    RemoveClaimQueue(ClaimQueueId, String),
 }
 
 /// All of it.
@@ -78,7 +80,7 @@ pub struct Plan {
     pub writes: Vec<Write>,
     /// All that is wrong, with places in the document.
     pub faults: Vec<Fault>,
-    /// Objects of other bundles that would change, and traits that are still in use.
+    /// Objects of other bundles that would change, and traits and claim queues that are still in use.
     pub conflicts: Vec<Fault>,
     /// What may be meant otherwise.
     pub warnings: Vec<Fault>,

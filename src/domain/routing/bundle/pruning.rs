@@ -42,10 +42,8 @@ impl Planning<'_> {
         }
         for (id, one) in before.claim_queues.iter().filter(|(_, one)| one.bundle == owner) {
             if !self.kept.claim_queues.contains(id) {
-                let detail = format!("the claim queue `{}` stays: offers may stand in it", one.name);
-                self.plan
-                    .warnings
-                    .push(Fault::new("", "claim_queue.stays", detail));
+                let write = Write::RemoveClaimQueue(*id, one.name.clone());
+                gone.push(("claim_queue", one.name.clone(), write));
             }
         }
         for (kind, name, write) in gone {
@@ -75,6 +73,7 @@ impl Planning<'_> {
             Write::RemoveRecipient(id, _) => drop(after.recipients.remove(id)),
             Write::RemoveRule(id) => drop(after.rules.remove(id)),
             Write::RemoveTrait(key) => drop(after.traits.remove(key)),
+            Write::RemoveClaimQueue(id, _) => drop(after.claim_queues.remove(id)),
             Write::RecipientPool(..)
             | Write::Recipient(..)
             | Write::Rule(..)
@@ -113,6 +112,19 @@ impl Planning<'_> {
                     if let Some(user) = user {
                         let detail = format!("pool `{}` filters by the trait `{key}`", user.name);
                         self.plan.conflicts.push(Fault::new("", "trait.in_use", detail));
+                    }
+                }
+                Write::RemoveClaimQueue(id, name) => {
+                    let id = id.to_string();
+                    let mut users = self.after.recipient_pools.values();
+                    let offers = |one: &&Declared| {
+                        let config = one.set.get("config").and_then(Value::as_object);
+                        config.is_some_and(|config| text_of(config, "claim_queue_id") == id)
+                    };
+                    if let Some(user) = users.find(offers) {
+                        let detail = format!("pool `{}` offers into the claim queue `{name}`", user.name);
+                        let fault = Fault::new("", "claim_queue.in_use", detail);
+                        self.plan.conflicts.push(fault);
                     }
                 }
                 Write::RecipientPool(..)

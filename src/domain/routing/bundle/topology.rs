@@ -48,6 +48,15 @@ impl Topology {
             .collect()
     }
 
+    /// How many objects that is.
+    pub fn count(&self) -> usize {
+        self.recipient_pools.len()
+            + self.recipients.len()
+            + self.rules.len()
+            + self.traits.len()
+            + self.claim_queues.len()
+    }
+
     /// The whole as a document of names, in its one order.
     pub fn document(&self, name: &str) -> Value {
         let names = self.names();

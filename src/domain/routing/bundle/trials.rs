@@ -1,5 +1,5 @@
 //! The tests of a bundle: work is decided over what there would be. Everybody is available and has nothing to do, so that a test
-//! says the same at any time of a desk's day; windows of schedules are those of now.
+//! says the same at any time of a desk's day; windows of schedules are those of the test's `at`, or of now.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub fn run(after: &Topology, tests: &[Test], tenant: &str, now: Micros) -> Resul
     }
     let world = world_of(after, tenant, now);
     for (index, test) in tests.iter().enumerate() {
-        match one(&world, test, now) {
+        match one(&world, test, test.at.unwrap_or(now)) {
             Ok(decision) => tested.push(judge(after, test, &decision)),
             Err(wrong) => faults.extend(wrong.into_iter().map(|fault| {
                 let pointer = format!("/tests/{index}{}", fault.pointer);
@@ -54,6 +54,17 @@ pub fn run(after: &Topology, tests: &[Test], tenant: &str, now: Micros) -> Resul
     } else {
         Err(faults)
     }
+}
+
+/// The tests that fail, as faults of the document.
+pub fn failing(tested: &[Tested]) -> Vec<Fault> {
+    let all = tested.iter().enumerate();
+    all.filter(|(_, test)| !test.ok)
+        .map(|(index, test)| {
+            let detail = format!("{}: {}", test.name, test.detail);
+            Fault::new(format!("/tests/{index}"), "bundle.test_failed", detail)
+        })
+        .collect()
 }
 
 fn one(world: &Known, test: &Test, now: Micros) -> Result<Decision, Vec<Fault>> {

@@ -1,6 +1,7 @@
 //! What a strategy is given, and what it gives back.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::options::Params;
 use crate::domain::routing::candidate::Candidate;
@@ -73,7 +74,7 @@ impl Round<'_> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Memory {
     /// By name of the stage.
-    pub states: BTreeMap<String, StageState>,
+    pub states: BTreeMap<String, Arc<StageState>>,
     /// By name of the stage: who holds the key of this work, and the key.
     pub holders: BTreeMap<String, Held>,
 }
@@ -90,7 +91,8 @@ pub struct Held {
 impl Memory {
     /// What a stage remembers.
     pub fn state(&self, stage: &str) -> StageState {
-        self.states.get(stage).cloned().unwrap_or_default()
+        let known = self.states.get(stage);
+        known.map_or_else(StageState::default, |state| state.as_ref().clone())
     }
 }
 

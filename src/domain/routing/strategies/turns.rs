@@ -1,10 +1,14 @@
 //! Strategies of turns: plain, interleaved and smooth.
 
+use std::sync::Arc;
+
 use super::contract::{Eligible, Fate, Round, Selection, Use};
 use super::ladder::leaders;
+use crate::domain::routing::candidate::Candidate;
 use crate::domain::routing::explanation::RUNNERS_UP_MAX;
 use crate::domain::routing::reason::Reason;
 use crate::domain::routing::state::StageState;
+use crate::words::ids::RecipientId;
 
 /// The smallest id behind the cursor, else the smallest.
 pub(super) fn round_robin(used: &Use, eligible: &[Eligible], round: &Round) -> Selection {
@@ -82,15 +86,12 @@ fn in_order(count: usize, start: usize) -> Selection {
 /// Each eligible member moves on by its weight; the one furthest on wins and goes back by all weights. The own tie rule is
 /// the smallest id. The sum over all members stays 0.
 pub(super) fn smooth(used: &Use, eligible: &[Eligible], round: &Round) -> Selection {
-    let mut state = round.memory.state(&used.stage);
-    keep_members(&mut state, round);
-    let mut total = 0_i64;
-    let mut turns = Vec::with_capacity(eligible.len());
-    for one in eligible {
-        let current = state.of(one.id()).saturating_add(one.weight);
-        total = total.saturating_add(one.weight);
-        turns.push(current);
-    }
+    let nothing = StageState::default();
+    let before = round.memory.states.get(&used.stage).map_or(&nothing, Arc::as_ref);
+    let (turns, mut places) = moved_on(before, eligible, round.members);
+    let total = eligible
+        .iter()
+        .fold(0_i64, |total, one| total.saturating_add(one.weight));
     let order = |left: usize, right: usize| turns[right].cmp(&turns[left]).then(left.cmp(&right));
     let mut first = leaders(eligible.len(), RUNNERS_UP_MAX + 1, order);
     let winner = first.remove(0);
@@ -104,25 +105,45 @@ pub(super) fn smooth(used: &Use, eligible: &[Eligible], round: &Round) -> Select
         })
     });
     let mut selection = Selection::of(fates.collect());
-    for (one, current) in eligible.iter().zip(&turns) {
-        state.members.insert(one.id(), *current);
-    }
     let charged = round.charged(eligible, winner);
-    state
-        .members
-        .insert(eligible[charged].id(), turns[charged].saturating_sub(total));
+    let id = eligible[charged].id();
+    if let Ok(at) = places.binary_search_by_key(&id, |(id, _)| *id) {
+        places[at].1 = turns[charged].saturating_sub(total);
+    }
+    let state = StageState {
+        cursor: before.cursor,
+        level: before.level,
+        members: places.into_iter().collect(),
+    };
     selection.runners_up = first;
     selection.turns = turns;
     selection.states.push((used.stage.clone(), state));
     selection
 }
 
-/// Who is no member any more is forgotten.
-fn keep_members(state: &mut StageState, round: &Round) {
-    state.keep(|id| {
-        let place = round
-            .members
-            .binary_search_by(|member| member.recipient.id.cmp(&id));
-        place.is_ok()
-    });
+/// Where each eligible one stands after moving on, and the same among all that is remembered from now on, sorted by id: who is
+/// no member any more is forgotten, and members who are not eligible stay where they are. One walk over all three lists,
+/// because all are sorted.
+fn moved_on(
+    before: &StageState,
+    eligible: &[Eligible],
+    members: &[Candidate],
+) -> (Vec<i64>, Vec<(RecipientId, i64)>) {
+    let mut turns = Vec::with_capacity(eligible.len());
+    let mut places = Vec::with_capacity(eligible.len().max(before.members.len()));
+    let mut known = before.members.iter().peekable();
+    let mut moving = eligible.iter().peekable();
+    for member in members {
+        let id = member.recipient.id;
+        while known.next_if(|(known, _)| **known < id).is_some() {}
+        let stood = known.next_if(|(known, _)| **known == id).map(|(_, stood)| *stood);
+        if let Some(one) = moving.next_if(|one| one.id() == id) {
+            let turn = stood.unwrap_or(0).saturating_add(one.weight);
+            turns.push(turn);
+            places.push((id, turn));
+        } else if let Some(stood) = stood {
+            places.push((id, stood));
+        }
+    }
+    (turns, places)
 }

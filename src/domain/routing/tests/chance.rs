@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::rig::{
     NOW, Rig, action, candidate, decision_id, pool_id, recipient_id, recipient_pool, required, rule, work,
 };
-use crate::domain::routing::candidate::{Bid, Candidate};
+use crate::domain::routing::candidate::{Bid, Candidate, Members};
 use crate::domain::routing::objects::{
     ActionKind, BusyPolicy, Dedup, Explain, FallbackKind, FlowControl, Hours, Location, OnDuplicate, OnLimit,
     RecipientPool, RecipientState, RoutingMode, Rule, ShardBy, Sharding, Status, Trait, TraitOp, Window,
@@ -314,7 +314,7 @@ fn traits(chance: &mut Chance) -> Vec<Trait> {
 pub(super) fn random(chance: &mut Chance, strategy: &str) -> Rig {
     let mut rig = Rig::new("", &[]);
     let count = 1 + small(chance, 8);
-    let members: Vec<Candidate> = (1..=count).map(|number| member(chance, number)).collect();
+    let members: Members = (1..=count).map(|number| member(chance, number)).collect();
     let (second, third) = (small(chance, 3), small(chance, 3));
     rig.world.candidates.insert(pool_id(1), members);
     let more = |chance: &mut Chance, from: u32, count: u32| {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::chance::{random, strategies};
 use super::rig::{Rig, pool_id};
+use crate::domain::routing::canonical;
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::objects::{Explain, PipelineMode};
 use crate::domain::routing::pass::Passed;
@@ -108,6 +109,26 @@ fn test_29_random_decisions_replay_byte_identically() {
         let second = take(&recalled.request, recalled.now, recalled.decision, &again.read);
         assert_eq!(second, kept, "{strategy}");
         assert!(!kept.text.contains("never read"));
+    });
+}
+
+/// What is written at once is the same text as what goes by way of a value of JSON.
+#[test]
+fn texts_are_canonical_however_they_are_made() {
+    worlds(291, 1_000, |_, strategy, rig| {
+        let passed = rig.look();
+        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read).text;
+        let read: Value = serde_json::from_str(&kept).expect("it is JSON");
+        assert_eq!(canonical::text(&read), kept, "{strategy}");
+        for explain in [Explain::Winners, Explain::First, Explain::All] {
+            let more = json!({"a": 1, "z": null, "explain": 2, "item_id": "i"});
+            let more = more.as_object().cloned().expect("an object");
+            let wire =
+                serde_json::to_string(&passed.decision.wire(explain, more.clone())).expect("plain data");
+            let mut value = passed.decision.to_json(explain);
+            value.as_object_mut().expect("an object").extend(more);
+            assert_eq!(wire, value.to_string(), "{strategy}");
+        }
     });
 }
 

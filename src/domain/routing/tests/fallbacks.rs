@@ -146,7 +146,9 @@ fn test_32_the_catchall_is_due_after_its_delay_and_whoever_is_free_before_gets_i
     let mut rig = Rig::new("", &["a"]);
     rig.member("a", |_, live| live.state = RecipientState::Offline);
     rig.add_pool(recipient_pool(2));
-    rig.world.candidates.insert(pool_id(2), vec![candidate(9, "z")]);
+    rig.world
+        .candidates
+        .insert(pool_id(2), vec![candidate(9, "z")].into());
     rig.configure(1, |known| {
         known.config.fallback = FallbackKind::Catchall;
         known.config.catchall = Some(pool_id(2));

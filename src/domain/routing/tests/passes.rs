@@ -117,7 +117,7 @@ fn rules_of_the_recipient_pool_filter_boost_redirect_and_drop() {
     let mut rig = Rig::new("weighted_random", &["a", "b"]);
     rig.add_pool(recipient_pool(2));
     let moved = super::rig::candidate(9, "z");
-    rig.world.candidates.insert(pool_id(2), vec![moved]);
+    rig.world.candidates.insert(pool_id(2), vec![moved].into());
     let mut boost = rule(
         "boost",
         Some(1),

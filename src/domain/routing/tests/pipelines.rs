@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::rig::{NOW, Rig, pool_id, recipient_id, recipient_pool, required, work};
+use crate::domain::routing::candidate::Members;
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::TraitOp;
@@ -269,7 +270,7 @@ fn test_41_a_filter_relaxes_by_the_time_in_the_hop() {
     first.config.fallback = crate::domain::routing::objects::FallbackKind::Overflow;
     first.config.overflow = Some(pool_id(2));
     rig.add_pool(first);
-    rig.world.candidates.insert(pool_id(1), Vec::new());
+    rig.world.candidates.insert(pool_id(1), Members::default());
     assert_eq!(rig.look().decision.outcome, Outcome::Overflowed);
 }
 
@@ -287,7 +288,7 @@ fn the_fallback_of_a_pipeline_goes_step_by_step() {
         (rig.winner(&passed).as_str(), passed.decision.outcome),
         ("a", Outcome::Assigned)
     );
-    rig.world.candidates.insert(pool_id(1), Vec::new());
+    rig.world.candidates.insert(pool_id(1), Members::default());
     let mut third = recipient_pool(3);
     third.name = "tier3".to_owned();
     rig.add_pool(third);

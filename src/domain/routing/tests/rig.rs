@@ -295,7 +295,9 @@ impl Rig {
         let passed = self.look();
         self.next += 1;
         for (id, stage, state) in &passed.states {
-            self.world.states.insert((*id, stage.clone()), state.clone());
+            self.world
+                .states
+                .insert((*id, stage.clone()), Arc::new(state.clone()));
         }
         for (id, stage, key, holder) in &passed.bound {
             self.world

@@ -1,8 +1,11 @@
 //! Strategies of turns, over decisions that follow each other.
 
+use std::sync::Arc;
+
 use super::rig::{Rig, candidate, pool_id, recipient_id};
 use crate::domain::routing::objects::RecipientState;
 use crate::domain::routing::reason::Reason;
+use crate::domain::routing::state::StageState;
 use crate::words::chance::Chance;
 
 const SMOOTH: &str = "smooth_weighted_round_robin@1";
@@ -91,10 +94,17 @@ fn r3_turns_go_on_where_they_stood() {
     rig.weights(&[5, 1, 1, 1, 1]);
     let mut names = Vec::new();
     for _ in 0..9 {
-        let kept = serde_json::to_string(&rig.world.states.values().collect::<Vec<_>>()).unwrap();
+        let kept = serde_json::to_string(
+            &rig.world
+                .states
+                .values()
+                .map(AsRef::as_ref)
+                .collect::<Vec<&StageState>>(),
+        )
+        .unwrap();
         let again: Vec<_> = serde_json::from_str(&kept).unwrap();
         for (state, again) in rig.world.states.values_mut().zip(again) {
-            *state = again;
+            *state = Arc::new(again);
         }
         names.push(rig.winners(1));
     }
@@ -149,6 +159,48 @@ fn test_28_the_sum_stays_zero_while_members_join_and_sets_vary() {
         let picks = rig.winners(16);
         for (name, weight) in names.iter().zip(weights) {
             assert_eq!(picks.matches(name).count() as u64, weight, "{picks}");
+        }
+    }
+}
+
+/// Over as many picks as the weights of the eligible sum up to, each is chosen as often as its weight says: over random sets
+/// and weights, and again for the next set when the turns of the one before are all done. Whoever is away is never chosen.
+#[test]
+fn test_28_intervals_count_each_as_often_as_its_weight() {
+    let mut chance = Chance::new(2_801);
+    let names: Vec<String> = (0..9).map(|number| format!("m{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    for round in 0..300 {
+        let strategy = if round % 2 == 0 {
+            ""
+        } else {
+            "weighted_round_robin"
+        };
+        let members = 1 + usize::try_from(chance.below(9)).unwrap();
+        let mut rig = Rig::new(strategy, &names[..members]);
+        let weights: Vec<u64> = (0..members).map(|_| chance.below(6)).collect();
+        rig.weights(&weights);
+        // The interleaved turn keeps its level from one set to the next, and counts within one set only.
+        for _ in 0..if strategy.is_empty() { 3 } else { 1 } {
+            let there: Vec<bool> = (0..members).map(|_| !chance.one_in(3)).collect();
+            for (name, there) in names.iter().zip(&there) {
+                rig.member(name, |_, live| {
+                    live.state = if *there {
+                        RecipientState::Available
+                    } else {
+                        RecipientState::Offline
+                    };
+                });
+            }
+            let expected = weights
+                .iter()
+                .zip(&there)
+                .map(|(weight, there)| if *there { *weight } else { 0 });
+            let expected: Vec<u64> = expected.collect();
+            let picks = rig.winners(usize::try_from(expected.iter().sum::<u64>()).unwrap());
+            let picked = |name: &&str| picks.split(' ').filter(|pick| pick == name).count() as u64;
+            let counts: Vec<u64> = names[..members].iter().map(picked).collect();
+            assert_eq!(counts, expected, "{strategy} {weights:?} {there:?}: {picks}");
         }
     }
 }

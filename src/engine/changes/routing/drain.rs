@@ -2,15 +2,18 @@
 //! and what still matches nobody is passed by. Passes are made outside of the writer, some at a time; each result is written by
 //! itself if the item is still there.
 
+use std::collections::BTreeMap;
+
 use super::route::{self, Judged, Wish};
 use super::shelf::Shelf;
 use super::world::{StoreWorld, Tenancy};
 use super::write::{self, Written};
 use crate::domain::routing::pass::{Ends, Passed};
+use crate::domain::routing::turns::Served;
 use crate::domain::routing::waiting::{self, Place, WaitKind, Waiting};
 use crate::store::live_rows::DrainRow;
 use crate::store::tables::DRAINS;
-use crate::store::{Abort, Rows, StoreError, Tx, routing_live, waiting_work};
+use crate::store::{Abort, Rows, StoreError, Tx, access, routing_live, waiting_work};
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
 use crate::words::limits;
 use crate::words::time::Micros;
@@ -26,17 +29,40 @@ pub struct Walk {
     pub row: DrainRow,
 }
 
-/// The queues that are to be gone through, of all tenants.
-pub fn walks(rows: &mut impl Rows, limit: usize) -> Result<Vec<Walk>, StoreError> {
-    let found = rows.scan(&DRAINS, &(), None, limit)?;
-    Ok(found
-        .into_iter()
-        .map(|((tenant, recipient_pool), row)| Walk {
+/// The queues that are to be gone through next, of all tenants in turn.
+pub fn walks(rows: &mut impl Rows, served: &mut Served, limit: usize) -> Result<Vec<Walk>, StoreError> {
+    // Mostly there is nothing.
+    if rows.scan(&DRAINS, &(), None, 1)?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut stirred, mut found) = (BTreeMap::new(), BTreeMap::new());
+    for (tenant, _) in access::tenants(rows)? {
+        let last = served.last_of(tenant).map(|last| (tenant, last));
+        let mut of_tenant = rows.scan(&DRAINS, &(tenant,), last.as_ref(), limit)?;
+        if last.is_some() && of_tenant.len() < limit {
+            let from_the_start = rows.scan(&DRAINS, &(tenant,), None, limit - of_tenant.len())?;
+            of_tenant.extend(from_the_start);
+        }
+        let mut queues: Vec<RecipientPoolId> = Vec::with_capacity(of_tenant.len());
+        for (key, row) in of_tenant {
+            if found.insert(key, row).is_none() {
+                queues.push(key.1);
+            }
+        }
+        if !queues.is_empty() {
+            stirred.insert(tenant, queues);
+        }
+    }
+    let taken = served.take(&stirred, limit).into_iter();
+    let walks = taken.filter_map(|(tenant, recipient_pool)| {
+        let row = found.remove(&(tenant, recipient_pool))?;
+        Some(Walk {
             tenant,
             recipient_pool,
             row,
         })
-        .collect())
+    });
+    Ok(walks.collect())
 }
 
 /// What a part of a walk has found out.
@@ -102,7 +128,12 @@ pub fn look<R: Rows>(
             }
             Ok(passed) => {
                 world.lay_over(passed, units);
-                held += passed.read.candidates.values().map(Vec::len).sum::<usize>();
+                held += passed
+                    .read
+                    .candidates
+                    .values()
+                    .map(|members| members.len())
+                    .sum::<usize>();
                 tried.decided.push((wish, judged));
             }
             Err(_) => {}

@@ -1,6 +1,6 @@
 //! Live routing: what is read for a decision, how it is written, and what becomes of work afterwards.
 //!
-//! * `world`, `shelf`: what a pass reads. `route`: decided outside of the writer, compared inside; `write`: all that follows.
+//! * `world`, `shelf`: what a pass reads; `crew`: who works on large checks. `route`: decided outside of the writer, compared inside; `write`: all that follows.
 //! * `assignments`, `waiting`, `claims`: what people do with work. `drain`: what waits is tried again, by events.
 //! * `timers`: what time does; `closing`: how work ends that nobody took; `alerts`: who is told of a breach.
 //! * `steps`: steps of runs that route, and wait until their work is done.
@@ -11,6 +11,7 @@ pub mod alerts;
 pub mod assignments;
 pub mod claims;
 pub mod closing;
+pub mod crew;
 pub mod drain;
 pub mod reconcile;
 pub mod retire;

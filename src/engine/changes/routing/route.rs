@@ -269,7 +269,8 @@ fn winners_hold(
 fn memory_holds(tx: &mut Tx<'_>, tenant: TenantId, passed: &Passed) -> Result<bool, StoreError> {
     for (id, stage, _) in &passed.states {
         let state = tx.get(&STRATEGY_STATES, &(tenant, *id, stage.clone()))?;
-        if state.as_ref() != passed.read.states.get(&(*id, stage.clone())) {
+        let read = passed.read.states.get(&(*id, stage.clone()));
+        if state.as_ref() != read.map(AsRef::as_ref) {
             return Ok(false);
         }
     }

@@ -182,6 +182,16 @@ fn of_assignment(tx: &mut Tx<'_>, timer: &Timer, assignment: &Assignment) -> Res
             };
             let why = (EndKind::Neglected, "claimed, and no response in time");
             match offer {
+                // The queue has gone meanwhile: nobody would find it there.
+                Some(offer) if !offers::has_queue(tx, tenant, &offer)? => {
+                    offers::put(
+                        tx,
+                        tenant,
+                        Some(&offer),
+                        &offer.closed(now, "its claim queue was removed"),
+                    )?;
+                    assignments::expire(tx, tenant, assignment, why, Some(lineage))
+                }
                 Some(offer) => {
                     assignments::expire(tx, tenant, assignment, why, None)?;
                     let after = offer.neglected(lineage);

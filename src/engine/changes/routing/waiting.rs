@@ -2,11 +2,12 @@
 
 use super::steps;
 use crate::domain::routing::assignment::{Assignment, Lineage};
+use crate::domain::routing::offer::Offer;
 use crate::domain::routing::sla;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::store::routing_live;
-use crate::store::{Abort, Rows, StoreError, Tx, routing_objects, waiting_work};
-use crate::words::ids::{RecipientPoolId, TenantId, WaitingId};
+use crate::store::{Abort, Rows, StoreError, Tx, offers, routing_objects, waiting_work};
+use crate::words::ids::{ClaimQueueId, RecipientPoolId, TenantId, WaitingId};
 use crate::words::limits;
 use crate::words::time::Micros;
 
@@ -128,10 +129,10 @@ pub fn reroute_all(
         waiting_work::replace(tx, tenant, &item, &after)?;
         moved += 1;
     }
-    for id in crate::store::offers::of_pool(tx, tenant, recipient_pool, usize::MAX)? {
-        if let Some(offer) = crate::store::offers::offer(tx, tenant, id)? {
+    for id in offers::of_pool(tx, tenant, recipient_pool, usize::MAX)? {
+        if let Some(offer) = offers::offer(tx, tenant, id)? {
             let now = Micros::from(tx.now().wall);
-            crate::store::offers::put(
+            offers::put(
                 tx,
                 tenant,
                 Some(&offer),
@@ -150,11 +151,7 @@ pub fn reroute_all(
 }
 
 /// An offer as work that is routed anew.
-pub(super) fn of_offer(
-    offer: &crate::domain::routing::offer::Offer,
-    lineage: Lineage,
-    now: Micros,
-) -> Waiting {
+pub(super) fn of_offer(offer: &Offer, lineage: Lineage, now: Micros) -> Waiting {
     Waiting {
         id: WaitingId::fresh(),
         work: offer.work,
@@ -200,6 +197,37 @@ pub fn drain_to(
             ..item.clone()
         };
         anew(tx, tenant, moved, "its pool was removed")?;
+    }
+    Ok(all.len())
+}
+
+/// What is offered in a claim queue that goes, waits in a recipient pool from now on. How much that was.
+pub fn drain_offers_to(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    queue: ClaimQueueId,
+    to: RecipientPoolId,
+) -> Result<usize, StoreError> {
+    let now = Micros::from(tx.now().wall);
+    let all = offers::in_order(tx, tenant, queue, None, usize::MAX)?;
+    for (_, _, id) in &all {
+        let Some(offer) = offers::offer(tx, tenant, *id)? else {
+            continue;
+        };
+        let after = offer.closed(now, "its claim queue was removed");
+        offers::put(tx, tenant, Some(&offer), &after)?;
+        tx.tell("routing.offer", after.id, after.record_version, Some("closed"));
+        let lineage = Lineage {
+            entry: Some(to),
+            trail: Vec::new(),
+            ..offer.lineage.clone()
+        };
+        anew(
+            tx,
+            tenant,
+            of_offer(&offer, lineage, now),
+            "its claim queue was removed",
+        )?;
     }
     Ok(all.len())
 }

@@ -5,8 +5,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::crew::Threads;
 use super::shelf::{OfTenant, Shelf};
-use crate::domain::routing::candidate::{Candidate, Learned};
+use crate::domain::routing::candidate::{Candidate, Learned, Members};
+use crate::domain::routing::crew::Crew;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::{PipelineMode, Recipient, RecipientState, Trait};
 use crate::domain::routing::pass::{Ends, Flow, Passed, World};
@@ -14,7 +16,7 @@ use crate::domain::routing::ready::{Prepared, ReadyRule};
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
 use crate::store::routing_live::{self, Lookup};
-use crate::store::tables::{LEARNED, STRATEGY_STATES, TENANTS};
+use crate::store::tables::{LEARNED, RECIPIENT_POOLS, STRATEGY_STATES, TENANT_SETTINGS, TENANTS};
 use crate::store::{Rows, StoreError, memory, routing_objects};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId};
 use crate::words::limits;
@@ -37,26 +39,47 @@ pub struct Tenancy {
 }
 
 impl Tenancy {
-    /// That of a tenant.
-    pub fn of(rows: &mut impl Rows, tenant: TenantId) -> Result<Tenancy, StoreError> {
+    /// That of a tenant; where it says nothing of how checks run, they run as the daemon has it.
+    pub fn of(rows: &mut impl Rows, tenant: TenantId, mode: PipelineMode) -> Result<Tenancy, StoreError> {
         let name = match rows.get(&TENANTS, &(tenant,))? {
             Some(row) => row.name,
             None => DEFAULT_NAME.to_owned(),
         };
+        let settings = rows.get(&TENANT_SETTINGS, &(tenant,))?.unwrap_or_default();
+        let default_recipient_pool = match &settings.default_recipient_pool {
+            Some(text) => recipient_pool_of(rows, tenant, text)?,
+            None => None,
+        };
+        let own = [settings.pipeline_mode, mode, PipelineMode::Linear];
+        let mut said = own.into_iter().filter(|mode| *mode != PipelineMode::Inherit);
         Ok(Tenancy {
             tenant,
             name,
-            default_recipient_pool: None,
-            pipeline_mode: PipelineMode::Linear,
+            default_recipient_pool,
+            pipeline_mode: said.next().unwrap_or(PipelineMode::Linear),
         })
     }
+}
+
+/// The recipient pool of a tenant that an id or a name means, if there is one.
+pub fn recipient_pool_of(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    text: &str,
+) -> Result<Option<RecipientPoolId>, StoreError> {
+    if let Ok(id) = text.parse::<RecipientPoolId>()
+        && rows.has(&RECIPIENT_POOLS, &(tenant, id))?
+    {
+        return Ok(Some(id));
+    }
+    routing_objects::recipient_pool_named(rows, tenant, text)
 }
 
 /// What passes over one snapshot have decided, and nobody has written yet.
 #[derive(Debug, Default)]
 struct Overlay {
     live: BTreeMap<RecipientId, Live>,
-    states: BTreeMap<(RecipientPoolId, String), StageState>,
+    states: BTreeMap<(RecipientPoolId, String), Arc<StageState>>,
     holders: BTreeMap<(RecipientPoolId, String, String), Holder>,
     seen: BTreeMap<(RecipientPoolId, String), (DecisionId, Micros)>,
     assigned: BTreeMap<RecipientPoolId, u64>,
@@ -120,7 +143,9 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
         let mut overlay = self.overlay.borrow_mut();
         let at = passed.decision.at;
         for (id, stage, state) in &passed.states {
-            overlay.states.insert((*id, stage.clone()), state.clone());
+            overlay
+                .states
+                .insert((*id, stage.clone()), Arc::new(state.clone()));
         }
         for (id, stage, key, holder) in &passed.bound {
             overlay
@@ -189,7 +214,7 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         self.read(|rows| routing_objects::recipient_pool_named(rows, self.tenancy.tenant, name))
     }
 
-    fn candidates(&self, id: RecipientPoolId) -> Result<Vec<Candidate>, StoreError> {
+    fn candidates(&self, id: RecipientPoolId) -> Result<Members, StoreError> {
         let members = self.read(|rows| self.of_tenant.members(rows, self.tenancy.tenant, id))?;
         members.iter().map(|member| self.candidate(id, member)).collect()
     }
@@ -198,12 +223,14 @@ impl<R: Rows> World for StoreWorld<'_, R> {
         self.read(|rows| self.of_tenant.traits(rows, self.tenancy.tenant))
     }
 
-    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<StageState>, StoreError> {
+    fn stage_state(&self, id: RecipientPoolId, stage: &str) -> Result<Option<Arc<StageState>>, StoreError> {
         let key = (id, stage.to_owned());
         if let Some(state) = self.overlay.borrow().states.get(&key) {
-            return Ok(Some(state.clone()));
+            return Ok(Some(Arc::clone(state)));
         }
-        self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))
+        let state =
+            self.read(|rows| rows.get(&STRATEGY_STATES, &(self.tenancy.tenant, key.0, key.1.clone())))?;
+        Ok(state.map(Arc::new))
     }
 
     fn holder(&self, id: RecipientPoolId, stage: &str, key: &str) -> Result<Option<Holder>, StoreError> {
@@ -233,6 +260,10 @@ impl<R: Rows> World for StoreWorld<'_, R> {
 
     fn tried_before(&self, _work: &Work) -> Result<Vec<(RecipientId, DecisionId)>, StoreError> {
         Ok(self.tried.borrow().clone())
+    }
+
+    fn crew(&self) -> &dyn Crew {
+        &Threads
     }
 
     fn stopwatch(&self) -> u64 {

@@ -9,7 +9,7 @@ use super::route::Wish;
 use super::world::Tenancy;
 use super::{shadows, steps};
 use crate::domain::routing::assignment::{Assignment, AssignmentState, Lineage};
-use crate::domain::routing::decision::Decision;
+use crate::domain::routing::decision::{Decision, Wire};
 use crate::domain::routing::objects::{Explain, RecipientPoolConfig};
 use crate::domain::routing::offer::{Offer, OfferState};
 use crate::domain::routing::pass::{Ends, Offered, Passed, Waits};
@@ -46,7 +46,7 @@ pub struct Written {
 
 impl Written {
     /// The decision on the wire.
-    pub fn document(&self, asked: Option<Explain>) -> Value {
+    pub fn document(&self, asked: Option<Explain>) -> Wire<'_> {
         document(
             &self.decision,
             asked.unwrap_or(self.explain),
@@ -302,21 +302,27 @@ fn offer(
 }
 
 /// The text of a decision, with what only its lineage knows.
-pub fn document(decision: &Decision, explain: Explain, lineage: &Lineage, item: Option<WaitingId>) -> Value {
-    let mut document = decision.to_json(explain);
-    if let Value::Object(fields) = &mut document {
-        if let Some(parent) = lineage.parent {
-            fields.insert("parent_decision_id".to_owned(), Value::from(parent.to_string()));
-        }
-        if let Some(assignment) = lineage.parent_assignment {
-            let id = Value::from(assignment.to_string());
-            fields.insert("parent_assignment_id".to_owned(), id);
-        }
-        if let Some(item) = item {
-            fields.insert("item_id".to_owned(), Value::from(item.to_string()));
-        }
-    }
-    document
+pub fn document<'d>(
+    decision: &'d Decision,
+    explain: Explain,
+    lineage: &Lineage,
+    item: Option<WaitingId>,
+) -> Wire<'d> {
+    let members = [
+        (
+            "parent_decision_id",
+            lineage.parent.map(|parent| parent.to_string()),
+        ),
+        (
+            "parent_assignment_id",
+            lineage.parent_assignment.map(|assignment| assignment.to_string()),
+        ),
+        ("item_id", item.map(|item| item.to_string())),
+    ];
+    let known = members
+        .into_iter()
+        .filter_map(|(name, id)| Some((name.to_owned(), Value::from(id?))));
+    decision.wire(explain, known.collect())
 }
 
 fn keep(
