@@ -176,8 +176,6 @@ async fn what_is_huge_is_refused_shortly() {
     }
     let named = json!({"work": {"kind": "t"}, "pool_id": desk, "strategy_options": {long.clone(): 1}});
     refused(&face, "/api/route", &named).await;
-    let named = json!({"work": {"kind": "t"}, "pool_id": desk, "strategy": "random", "strategy_options": {"random": many}});
-    refused(&face, "/api/route", &named).await;
     for path in [
         "/api/pools",
         "/api/rules",

@@ -18,7 +18,7 @@ use crate::engine::changes::routing::claims::Claimed;
 use crate::engine::changes::traits;
 use crate::engine::router::{self, Router};
 use crate::store::table::Rows;
-use crate::store::tables::{EFFECTS, ROUTING_ALERTS};
+use crate::store::tables::{CLAIM_QUEUE_NAMES, CLAIM_QUEUES, EFFECTS, ROUTING_ALERTS};
 use crate::store::{FeedItem, offers};
 use crate::words::ids::{ClaimQueueId, RecipientId, RecipientPoolId, WaitingId};
 
@@ -114,7 +114,10 @@ fn a_neglected_claim_does_not_go_back_into_a_queue_that_has_gone() {
     let Claimed::Got(got) = rig.claim(queue, Some(item), idle) else {
         panic!("not claimed");
     };
-    rig.change(move |tx| Ok(tx.remove(&CLAIM_QUEUES, &(TENANT, queue)).map(drop)?));
+    rig.change(move |tx| {
+        tx.remove(&CLAIM_QUEUE_NAMES, &(TENANT, "pond".to_owned()))?;
+        Ok(tx.remove(&CLAIM_QUEUES, &(TENANT, queue)).map(drop)?)
+    });
     rig.pass_time(20_000);
     let offer = rig.read(|tx| offers::offer(tx, TENANT, item)).unwrap();
     assert!(matches!(offer.state, OfferState::Closed { .. }), "{offer:?}");
