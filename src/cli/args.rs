@@ -13,7 +13,7 @@ use super::caller::Caller;
 use super::failure::Failure;
 use super::{
     approvals, backup, bundle, check, completions, configure, dead_letters, doctor, init, jobs, keys, nodes,
-    pools, recipients, restore, route, rules, runs, schedules, slots, status, torture, workflows,
+    pools, recipients, restore, route, rules, runs, schedules, shadows, slots, status, torture, workflows,
 };
 
 const EXAMPLES: &str = "\
@@ -173,6 +173,9 @@ pub(super) enum Command {
     /// Decisions: who gets work, and why each other one does not.
     #[command(subcommand)]
     Route(route::RouteCommand),
+    /// Shadow campaigns: what another strategy would have decided.
+    #[command(subcommand)]
+    Shadow(shadows::ShadowCommand),
     /// Live routing as a whole: its numbers.
     #[command(subcommand)]
     Routing(route::RoutingCommand),

@@ -191,6 +191,11 @@ fn flatten(before: &str, map: &Map<String, Value>, lines: &mut Vec<(String, Stri
                 flatten(&name, inside, lines);
             }
             Value::String(text) => lines.push((name, text.clone())),
+            // Words stand behind each other, so that a line ends between them.
+            Value::Array(list) if !list.is_empty() && list.iter().all(Value::is_string) => {
+                let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+                lines.push((name, words.join(", ")));
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
                 lines.push((name, value.to_string()));
             }
@@ -236,6 +241,9 @@ mod tests {
                 "tags"
             ]
         );
+        let lists = json!({"tags": ["a", "b"], "empty": [], "numbers": [1, 2]});
+        let lists: Vec<String> = flat(&lists).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(lists, ["[]", "[1,2]", "a, b"]);
         assert_eq!(plain_word("RECIPIENT_STATE_BUSY"), "busy");
         assert_eq!(wire_word("STATUS_", "active"), "STATUS_ACTIVE");
         assert_eq!(wire_word("STATUS_", "STATUS_PAUSED"), "STATUS_PAUSED");

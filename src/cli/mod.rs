@@ -5,7 +5,7 @@
 //! * `show` writes, `table`, `paragraph` and `times` give it form; `log_text`, `sieve` and `event_text` read streams.
 //! * `status`, `jobs`, `schedules`, `slots`, `runs`, `nodes`, `configure` are the nouns; `run_view`, `filter`, `follow`,
 //!   `pauses` serve them; `workflows` with `workflow_files`, `workflow_view`,
-//!   `workflow_diff` and `workflow_dry` is one too; `pools`, `recipients`, `rules` and `bundle` share `declared`; `graph` draws runs and workflows.
+//!   `workflow_diff` and `workflow_dry` is one too; `pools`, `recipients`, `rules`, `shadows` and `bundle` share `declared`; `graph` draws runs and workflows.
 //! * Without a daemon: `serve`, `foreground` (`job run`), `doctor` (with `machine`), `backup`, `restore`, `check`, `init`,
 //!   `torture`, `completions`, the preview of an expression
 //!   in `schedule_next`; `configuration` finds and judges the file.
@@ -56,6 +56,7 @@ mod schedule_next;
 mod schedules;
 mod serve;
 mod session;
+mod shadows;
 mod show;
 mod sieve;
 mod slots;

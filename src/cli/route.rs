@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::client::Body;
+use super::declared::pool_id;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
@@ -24,7 +25,7 @@ POST /api/route. Exits 1 when nobody got it.
 
 Examples:
   ductor route decide --input ticket.json
-  ductor route decide --input ticket.json --to-pool 019ad0e0-...")]
+  ductor route decide --input ticket.json --to-pool billing-desk")]
     Decide(RouteArguments),
     /// Decide the same way and write nothing.
     Test(RouteArguments),
@@ -46,8 +47,8 @@ pub(super) struct RouteArguments {
     /// A file with the work: JSON or YAML.
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// Skip the rules and route within this pool.
-    #[arg(long = "to-pool", value_name = "ID")]
+    /// Skip the rules and route within this pool: its id, or its name.
+    #[arg(long = "to-pool", value_name = "POOL")]
     to_pool: Option<String>,
 }
 
@@ -91,8 +92,8 @@ async fn decide(session: &Session, arguments: &RouteArguments, dry_run: bool) ->
     } else {
         json!({"work": input})
     };
-    if let Some(id) = &arguments.to_pool {
-        body["pool_id"] = Value::from(id.as_str());
+    if let Some(pool) = &arguments.to_pool {
+        body["pool_id"] = Value::from(pool_id(session, pool).await?);
     }
     if dry_run {
         body["dry_run"] = Value::from(true);
@@ -121,11 +122,15 @@ fn say(show: &Show, body: &Body) -> Result<(), Failure> {
     } else {
         "none: nothing was written".to_owned()
     };
-    show.pairs(&[
+    let mut pairs = vec![
         ("decision", id),
         ("outcome", text(&["outcome"])),
         ("pool", pool_of(decision)),
-    ])?;
+    ];
+    if let Some(closest) = closest(decision) {
+        pairs.push(("closest", closest));
+    }
+    show.pairs(&pairs)?;
     let candidates = decision
         .pointer("/explanation/candidates")
         .and_then(Value::as_array);
@@ -142,15 +147,41 @@ fn pool_of(decision: &Value) -> String {
         .unwrap_or_else(dash)
 }
 
-fn table(candidates: &[Value], _fit: Fit) -> Table {
+/// Who had it nearly, and what was missing.
+fn closest(decision: &Value) -> Option<String> {
+    let miss = decision.pointer("/explanation/nearest_miss")?;
+    let name = fields::text(miss, &["recipient"])?;
+    let lacks = fields::text(miss, &["would_win_if"])?;
+    Some(format!("{name}: {lacks}"))
+}
+
+/// The place of a verdict: whoever has it comes first, and who might have had it before who may not.
+fn rank(candidate: &Value) -> u8 {
+    match candidate.get("verdict").and_then(Value::as_str) {
+        Some("won") => 0,
+        Some("lost") => 1,
+        _ => 2,
+    }
+}
+
+/// Columns of a name beside its reason, which matters more.
+const NAME_CHARS_MAX: usize = 28;
+
+fn table(candidates: &[Value], fit: Fit) -> Table {
     let mut table = Table::new(&[
         ("RECIPIENT", Kind::Name),
         ("VERDICT", Kind::Whole),
         ("REASON", Kind::Sentence),
     ]);
-    for candidate in candidates {
+    let mut ordered: Vec<&Value> = candidates.iter().collect();
+    ordered.sort_by_key(|candidate| rank(candidate));
+    for candidate in ordered {
+        let mut name = fields::text(candidate, &["recipient"]).unwrap_or_default();
+        if fit != Fit::Wide && name.chars().count() > NAME_CHARS_MAX {
+            name = name.chars().take(NAME_CHARS_MAX - 1).collect::<String>() + "…";
+        }
         table.row(&[
-            fields::text(candidate, &["recipient"]).unwrap_or_default(),
+            name,
             fields::text(candidate, &["verdict"]).unwrap_or_default(),
             reason(candidate).unwrap_or_else(dash),
         ]);
@@ -208,7 +239,40 @@ async fn reconcile(session: &Session) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::Place;
     use super::*;
+
+    #[test]
+    fn winners_come_first_and_a_long_name_leaves_room_for_its_reason() {
+        let long = "a name that is longer than anybody reads in a table of a terminal";
+        let reason = json!({"code": "capacity.concurrent", "current": 5, "max": 5});
+        let candidates = [
+            json!({"recipient": long, "verdict": "rejected", "reason": reason}),
+            json!({"recipient": "b", "verdict": "lost", "reason": {"code": "lost.turn"}}),
+            json!({"recipient": "c", "verdict": "won"}),
+        ];
+        let place = Place {
+            width: Some(80),
+            colour: false,
+            titles: false,
+        };
+        let text = table(&candidates, Fit::Narrow).render(place);
+        let firsts: Vec<&str> = text.lines().filter_map(|line| line.split("  ").next()).collect();
+        assert_eq!(firsts, ["c", "b", "a name that is longer than …"]);
+        assert!(text.contains("capacity.concurrent (current 5, max 5)"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn who_had_it_nearly_is_told_with_what_was_missing() {
+        let miss = json!({"recipient": "Kim", "would_win_if": "one more pick: its turn is next"});
+        let decision = json!({"explanation": {"nearest_miss": miss}});
+        assert_eq!(
+            closest(&decision).unwrap(),
+            "Kim: one more pick: its turn is next"
+        );
+        assert_eq!(closest(&json!({"explanation": {"nearest_miss": null}})), None);
+    }
 
     #[test]
     fn a_reason_is_one_line() {

@@ -182,13 +182,23 @@ fn rules_table(rules: &[Value]) -> Table {
     for rule in rules {
         let text = |name: &str| fields::text(rule, &[name]);
         let is_off = rule.get("enabled") == Some(&Value::Bool(false));
+        let failed = fields::number(rule, &["evaluation_errors.count"]);
+        let state = match failed {
+            _ if is_off => "off".to_owned(),
+            Some(count) => format!("failed {count}x"),
+            None => "on".to_owned(),
+        };
+        let expression = text("expression").map_or_else(dash, |text| one_line(&text));
         table.row(&[
             text("id").unwrap_or_default(),
             text("name").map_or_else(dash, |name| one_line(&name)),
             priority_of(rule).to_string(),
             text("action.type").unwrap_or_else(dash),
-            if is_off { "off" } else { "on" }.to_owned(),
-            text("expression").map_or_else(dash, |text| one_line(&text)),
+            state,
+            match text("evaluation_errors.last_error") {
+                Some(error) => format!("{}; from {expression}", one_line(&error)),
+                None => expression,
+            },
         ]);
     }
     table

@@ -15,8 +15,8 @@ use super::show::Show;
 use super::times;
 use super::{
     approvals, backup, bundle, check, completions, configure, dead_letters, doctor, foreground, init, jobs,
-    keys, nodes, pools, recipients, restore, route, rules, runs, schedules, serve, slots, status, torture,
-    workflows,
+    keys, nodes, pools, recipients, restore, route, rules, runs, schedules, serve, shadows, slots, status,
+    torture, workflows,
 };
 
 /// Runs the command line of this process.
@@ -80,6 +80,7 @@ pub fn run() -> ExitCode {
         | Command::Rule(_)
         | Command::Bundle(_)
         | Command::Route(_)
+        | Command::Shadow(_)
         | Command::Routing(_)
         | Command::Config(_)) => with_runtime(&global, |runtime, show| {
             let client = Client::new(&global.server(), &global.caller()?)?;
@@ -156,6 +157,7 @@ pub(super) async fn perform(session: &Session, command: Command) -> Result<Exit,
         Command::Rule(command) => rules::perform(session, command).await,
         Command::Bundle(command) => bundle::perform(session, command).await,
         Command::Route(command) => route::perform(session, &command).await,
+        Command::Shadow(command) => shadows::perform(session, command).await,
         Command::Routing(command) => route::routing(session, &command).await,
         Command::Config(command) => configure::perform(session, &command).await,
         Command::Serve(_)

@@ -39,6 +39,7 @@ pub mod live;
 pub mod mailbox;
 pub mod metrics;
 pub mod moving;
+pub mod never_true;
 pub mod others;
 pub mod retention;
 #[cfg(test)]

@@ -386,6 +386,7 @@ pub(super) fn known(body: &[u8], params: &[Param]) -> Result<Map<String, Value>,
     let faults: Vec<Fault> = fields
         .keys()
         .filter(unknown)
+        .take(limits::PROBLEM_FAULTS_MAX)
         .map(|name| {
             let shown: String = name.chars().take(64).collect();
             let detail = format!("unknown field; those are {}", names.join(", "));

@@ -185,7 +185,7 @@ async fn take(
         .engine
         .read(move |tx| hidden_fields(tx, tenant, queue))
         .await?;
-    known.ok_or_else(|| live_routing::missing("claim_queue", text))?;
+    let hidden = known.ok_or_else(|| live_routing::missing("claim_queue", text))?;
     let tenancy = app.engine.tenancy(tenant).await?;
     let status = if item.is_some() {
         StatusCode::CREATED
@@ -194,7 +194,7 @@ async fn take(
     };
     let asked = once.ask(move |_, claimed: &Claimed| Ok(reply(claimed, status)));
     let told = router::claim(&app.engine, tenancy, (queue, item), recipient, asked).await?;
-    once::respond(told, |claimed| refuse(&claimed))
+    once::respond(told, |claimed| refuse(&claimed, !hidden.is_empty()))
 }
 
 fn recipient_of(body: &[u8]) -> Result<RecipientId, Problem> {
@@ -228,7 +228,11 @@ fn reply(claimed: &Claimed, status: StatusCode) -> Option<Answer> {
     }
 }
 
-fn refuse(claimed: &Claimed) -> Problem {
+/// Parameters of reasons that tell what the work says: whoever may not see it does not learn it from a refusal.
+const OF_WORK: [&str; 6] = ["want", "because", "error", "key", "meters", "headroom_ms"];
+
+/// `hides`: the queue hides something of its work.
+fn refuse(claimed: &Claimed, hides: bool) -> Problem {
     let not_eligible = |detail: &str, reason: Value| {
         live_routing::refused(StatusCode::UNPROCESSABLE_ENTITY, "claim.not_eligible", detail)
             .member("reason", reason)
@@ -258,7 +262,11 @@ fn refuse(claimed: &Claimed) -> Problem {
         }
         Claimed::NotEligible(reason) => {
             let detail = format!("the recipient may not have this work now: {}", reason.code());
-            not_eligible(&detail, reason.to_json())
+            let mut told = reason.to_json();
+            if let (true, Value::Object(told)) = (hides, &mut told) {
+                told.retain(|name, _| !OF_WORK.contains(&name.as_str()));
+            }
+            not_eligible(&detail, told)
         }
         Claimed::NotMember => {
             let detail = "the recipient is no member of the pool that offers it, or the pool does not route";

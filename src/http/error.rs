@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::domain::routing::fault::Fault;
 use crate::store::{ChangeError, StoreError};
+use crate::words::limits;
 
 /// The sentence of every trouble with the store.
 pub(super) const UNAVAILABLE: &str = "pool state is unavailable";
@@ -26,6 +27,24 @@ pub(super) struct FieldFault {
     pub(super) pointer: String,
     pub(super) code: &'static str,
     pub(super) detail: String,
+}
+
+impl FieldFault {
+    fn short(&self) -> FieldFault {
+        FieldFault {
+            pointer: short(&self.pointer),
+            code: self.code,
+            detail: short(&self.detail),
+        }
+    }
+}
+
+/// A text of a refusal, cut where it is longer than anybody reads.
+fn short(text: &str) -> String {
+    match text.char_indices().nth(limits::PROBLEM_CHARS_MAX) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
 }
 
 /// Why a request is not answered with what it asked for.
@@ -160,11 +179,12 @@ impl Problem {
             [] => self.detail.clone(),
             errors => errors
                 .iter()
+                .take(limits::PROBLEM_FAULTS_MAX)
                 .map(|fault| sentence_of(&fault.pointer, &fault.detail))
                 .collect::<Vec<_>>()
                 .join("; "),
         };
-        self.member("error", sentence)
+        self.member("error", short(&sentence))
     }
 
     /// The code in words. A version that has moved has the title that was published for it.
@@ -178,17 +198,24 @@ impl Problem {
     /// The document for a request.
     pub(super) fn document(&self, instance: &str, request_id: &str) -> Value {
         let retryable = matches!(self.status.as_u16(), 429 | 503 | 504);
+        // What was sent is echoed, and it may have been large.
+        let named = self.errors.iter().take(limits::PROBLEM_FAULTS_MAX);
+        let errors: Vec<FieldFault> = named.map(FieldFault::short).collect();
+        let left_out = self.errors.len() - errors.len();
         let mut document = serde_json::json!({
             "type": format!("urn:ductor:problem:{}", self.code.to_ascii_lowercase().replace('_', "-")),
             "title": self.title(),
             "status": self.status.as_u16(),
-            "detail": self.detail,
+            "detail": short(&self.detail),
             "instance": instance,
             "code": self.code,
             "request_id": request_id,
-            "errors": self.errors,
+            "errors": errors,
             "retryable": retryable,
         });
+        if left_out > 0 {
+            document["errors_left_out"] = Value::from(left_out);
+        }
         for (index, parameters) in self.parameters.iter().enumerate() {
             if let Some(Value::Object(error)) = document["errors"].get_mut(index) {
                 error.extend(parameters.clone());
@@ -298,6 +325,27 @@ mod tests {
             "errors": [{"pointer": "/retries", "code": "unknown", "detail": "is not known"}],
         });
         assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn a_refusal_of_much_is_short() {
+        let fault = |number: usize| FieldFault {
+            pointer: format!("/{number}{}", "a".repeat(10_000)),
+            code: "unknown",
+            detail: "b".repeat(10_000),
+        };
+        let all: Vec<FieldFault> = (0..250).map(fault).collect();
+        let document = Problem::invalid(all)
+            .with_sentence()
+            .document("/jobs/a/start", "01J");
+        assert_eq!(
+            (&document["detail"], &document["errors_left_out"]),
+            (
+                &serde_json::json!("250 fields are invalid"),
+                &serde_json::json!(150)
+            )
+        );
+        assert!(document.to_string().len() < 500_000);
     }
 
     #[test]

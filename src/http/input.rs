@@ -91,6 +91,7 @@ pub(super) fn object(
     };
     let unknown = fields.keys().filter(|name| !known.contains(&name.as_str()));
     let faults = unknown
+        .take(limits::PROBLEM_FAULTS_MAX)
         .map(|name| {
             fault(
                 name,
@@ -131,6 +132,10 @@ fn names(known: &[impl AsRef<str>]) -> Vec<&str> {
 }
 
 fn did_you_mean(name: &str, known: &[&str]) -> String {
+    // The distance costs the product of both, in memory too; no field has such a name.
+    if name.len() > limits::HINT_BYTES_MAX {
+        return String::new();
+    }
     let near = known
         .iter()
         .map(|word| (strsim::damerau_levenshtein(name, word), word))

@@ -3,11 +3,6 @@
 use serde_json::{Value, json};
 
 use super::fixture::{Answer, Face};
-use crate::store::routing_rows::ObjectRow;
-use crate::store::tables::CLAIM_QUEUES;
-use crate::words::ids::{ClaimQueueId, TenantId};
-use crate::words::payload::JsonText;
-use crate::words::time::Micros;
 
 async fn made(face: &Face, path: &str, body: Value) -> String {
     let answer = face.post_json(path, &body.to_string()).await;
@@ -33,21 +28,8 @@ async fn route(face: &Face, body: Value) -> Answer {
 }
 
 async fn queue(face: &Face, hidden: &[&str]) -> String {
-    let id = ClaimQueueId::fresh();
-    let set = json!({"name": "pond", "hidden_fields": hidden}).to_string();
-    face.change(move |tx| {
-        let row = ObjectRow {
-            name: "pond".to_owned(),
-            set: JsonText::parse(&set).unwrap(),
-            record_version: 0,
-            created_at: Micros(0),
-            updated_at: Micros(0),
-            bundle: None,
-        };
-        Ok(tx.put(&CLAIM_QUEUES, &(TenantId::DEFAULT, id), &row)?)
-    })
-    .await;
-    id.to_string()
+    let body = json!({"name": "pond", "hidden_fields": hidden});
+    made(face, "/api/claim-queues", body).await
 }
 
 fn code(answer: &Answer) -> String {

@@ -122,6 +122,8 @@ mod front_tests;
 #[cfg(test)]
 mod graph_tests;
 #[cfg(test)]
+mod hostile_routing_tests;
+#[cfg(test)]
 mod job_list_tests;
 #[cfg(test)]
 mod kept_bundle_tests;
@@ -141,6 +143,8 @@ mod overview_tests;
 mod pages_tests;
 #[cfg(test)]
 mod rule_trial_tests;
+#[cfg(test)]
+mod rule_warning_tests;
 #[cfg(test)]
 mod run_again_tests;
 #[cfg(test)]

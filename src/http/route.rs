@@ -93,14 +93,14 @@ pub(super) async fn route(
     let told = router::route(&app.engine, tenancy, request, asked).await?;
     once::respond(told, |routed| match routed {
         Routed::Not(no) => refuse(no),
-        Routed::Decided(_) | Routed::Existing(_) => unreachable!("a decision has an answer"),
+        Routed::Decided(_) | Routed::Existing(..) => unreachable!("a decision has an answer"),
     })
 }
 
 fn reply(routed: &Routed, explain: Option<Explain>) -> Option<Answer> {
     let data = match routed {
         Routed::Decided(written) => json!(written.document(explain)),
-        Routed::Existing(text) => text.read::<Value>().ok()?,
+        Routed::Existing(_, text) => text.read::<Value>().ok()?,
         Routed::Not(_) => return None,
     };
     Some(once::ok(&json!({"data": data})))

@@ -194,6 +194,16 @@ where
     once::respond(declare(&app.engine, name, asked, change).await?, refuse)
 }
 
+/// One object with its tag, and with what may be meant otherwise or goes wrong with it.
+pub(super) fn show_warned(headers: &axum::http::HeaderMap, shown: &Value, warnings: &[Fault]) -> Response {
+    let number = shown["record_version"].as_u64().unwrap_or(0);
+    let view = Said {
+        data: shown,
+        warnings: warnings.iter().map(fault_view).collect(),
+    };
+    version::tagged(headers, &number.to_string(), view)
+}
+
 /// One object with its tag.
 pub(super) fn show(headers: &axum::http::HeaderMap, shown: Value) -> Response {
     let number = shown["record_version"].as_u64().unwrap_or(0);

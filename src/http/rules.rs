@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::app::App;
 use super::caller::Caller;
@@ -16,9 +16,12 @@ use super::once::Once;
 use super::paging::{self, Page, Paging};
 use super::param::{Kind, Param};
 use super::routing::{self, EXPECTED, VIEW};
+use crate::domain::routing::fault::Fault;
 use crate::domain::routing::print::View;
+use crate::engine::changes::declared::Wisher;
 use crate::engine::changes::rules::{self as changes, shown};
-use crate::store::tables::RULES;
+use crate::engine::never_true;
+use crate::store::tables::{RULE_ERRORS, RULES};
 use crate::store::{Rows, StoreError, Tx};
 use crate::words::ids::{RuleId, TenantId};
 use crate::words::limits;
@@ -63,7 +66,11 @@ pub(super) async fn create(
         routing::wisher(&app, &caller),
         RuleId::fresh(),
     );
-    let change = move |tx: &mut Tx<'_>| changes::create(tx, &by, id, sent.clone());
+    let never = never_true(&app, caller.tenant, None, &sent).await?;
+    let change = move |tx: &mut Tx<'_>| {
+        let outcome = changes::create(tx, &by, id, sent.clone())?;
+        Ok(outcome.warned(never.as_ref()))
+    };
     routing::create(&app, once, "create rule", "/api/rules", change).await
 }
 
@@ -77,9 +84,33 @@ pub(super) async fn show(
 ) -> Result<Response, Problem> {
     let view = routing::view_of(&input::query(&uri, &[VIEW])?)?;
     let (tenant, id) = (caller.tenant, routing::id_of::<RuleId>(KIND, &text)?);
-    let found = app.engine.read(move |tx| tx.get(&RULES, &(tenant, id))).await?;
-    let row = found.ok_or_else(|| routing::missing(KIND, &text))?;
-    Ok(routing::show(&headers, shown(id, &row, view)))
+    let found = app.engine.read(move |tx| {
+        let errors = tx.get(&RULE_ERRORS, &(tenant, id))?;
+        Ok((tx.get(&RULES, &(tenant, id))?, errors))
+    });
+    let (row, errors) = found.await?;
+    let row = row.ok_or_else(|| routing::missing(KIND, &text))?;
+    let warnings: Vec<Fault> = errors.iter().map(changes::error_warning).collect();
+    let shown = shown(id, &row, errors.as_ref(), view);
+    Ok(routing::show_warned(&headers, &shown, &warnings))
+}
+
+/// The rule was true for nothing that was routed lately: looked for before it is written, because the writer has no time.
+async fn never_true(
+    app: &App,
+    tenant: TenantId,
+    id: Option<RuleId>,
+    sent: &Map<String, Value>,
+) -> Result<Option<Fault>, Problem> {
+    let sent = sent.clone();
+    let draft = app
+        .engine
+        .read(move |tx| changes::draft(tx, tenant, id, sent.clone()))
+        .await?;
+    Ok(match draft {
+        Some(rule) => never_true::warning(&app.engine, tenant, rule).await?,
+        None => None,
+    })
 }
 
 /// Rules by pages, newest first.
@@ -113,12 +144,16 @@ fn page(
     view: View,
 ) -> Result<Page<Value>, StoreError> {
     let among = (tenant, paging, limits::RULES_MAX);
-    declared::page(rows, &RULES, among, (RuleId, |id| id.0), |_, id, row| {
+    declared::page(rows, &RULES, among, (RuleId, |id| id.0), |rows, id, row| {
         let attached = row.attached_to.map_or_else(String::new, |id| id.to_string());
         let is_enabled = row.object.fields().get("enabled") != Some(&Value::Bool(false));
         let is_wanted =
             (of.is_empty() || of.contains(&attached)) && enabled.is_none_or(|wanted| wanted == is_enabled);
-        Ok(is_wanted.then(|| shown(id, row, view)))
+        if !is_wanted {
+            return Ok(None);
+        }
+        let errors = rows.get(&RULE_ERRORS, &(tenant, id))?;
+        Ok(Some(shown(id, row, errors.as_ref(), view)))
     })
 }
 
@@ -131,8 +166,13 @@ pub(super) async fn patch(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
-    one.patch(&app, once, &body, ("change rule", changes::patch))
-        .await
+    let id = routing::id_of::<RuleId>(KIND, &text)?;
+    let (_, sent) = routing::guarded_fields(once.clone(), &body)?;
+    let never = never_true(&app, caller.tenant, Some(id), &sent).await?;
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id: RuleId, sent: Map<String, Value>| {
+        Ok(changes::patch(tx, by, id, sent)?.warned(never.as_ref()))
+    };
+    one.patch(&app, once, &body, ("change rule", work)).await
 }
 
 /// Removes one.

@@ -18,6 +18,7 @@ use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState};
 use crate::engine::book::Book;
 use crate::engine::changes::head as slot_head;
 use crate::engine::changes::key_limit;
+use crate::engine::changes::routing::steps;
 use crate::store::tables::{READY_STEPS, STEPS, TASKS};
 use crate::store::{Rows, StoreError, entries, graphs, runs};
 use crate::words::ids::TenantId;
@@ -415,7 +416,10 @@ fn waits_on(
                 ..Facts::default()
             })
         }
-        WaitsFor::Work { work } => Waiting::plain("work", format!("Waits until the work {work} is done.")),
+        WaitsFor::Work { work } => {
+            let stand = steps::stand_of(rows, TenantId::DEFAULT, *work)?;
+            Waiting::plain("work", format!("Waits until the work {work} is done: {stand}."))
+        }
         WaitsFor::Branches(branches) => {
             let ended = branches.succeeded + branches.failed;
             Waiting::plain(

@@ -13,7 +13,6 @@ use super::tables as all;
 use super::tx::ReadTx;
 use super::{decisions, offers, waiting_work};
 use crate::domain::routing::assignment::Assignment;
-use crate::domain::routing::campaign::Status;
 use crate::domain::routing::charge::Counted;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::waiting::WaitKind;
@@ -61,6 +60,7 @@ struct Expected {
     order: BTreeSet<Vec<u8>>,
     offers: BTreeSet<Vec<u8>>,
     offers_of_pool: BTreeSet<Vec<u8>>,
+    work_items: BTreeSet<Vec<u8>>,
     timers: BTreeSet<Vec<u8>>,
     decisions: BTreeSet<Vec<u8>>,
     counts: BTreeMap<(TenantId, RecipientPoolId), PoolCounts>,
@@ -102,6 +102,7 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
         expected
             .order
             .insert(waiting_work::order_key(tenant, &item).encode());
+        expected.work_items.insert((tenant, item.work, id).encode());
         expected.timers(tenant, id.0, waiting_work::timers_of(&item));
         let counts = expected.counts(tenant, item.recipient_pool);
         counts.waiting += 1;
@@ -111,6 +112,7 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
         expected.timers(tenant, id.0, offers::timers_of(&offer));
         if offers::is_open(&offer) {
             expected.offers.insert(offers::order_key(tenant, &offer).encode());
+            expected.work_items.insert((tenant, offer.work, id).encode());
             expected
                 .offers_of_pool
                 .insert((tenant, offer.recipient_pool, id).encode());
@@ -139,28 +141,12 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     compare(tx, &all::WAITING_ORDER, expected.order, findings)?;
     compare(tx, &all::OFFER_ORDER, expected.offers, findings)?;
     compare(tx, &all::OFFERS_OF_POOL, expected.offers_of_pool, findings)?;
+    compare(tx, &all::WORK_ITEMS, expected.work_items, findings)?;
     compare(tx, &all::ROUTING_TIMERS, expected.timers, findings)?;
     compare(tx, &all::DECISION_INDEX, expected.decisions, findings)?;
-    check_campaigns(tx, findings)?;
     check_counts(tx, expected.counts, findings)?;
     check_snapshots(tx, expected.uses, findings)?;
     check_live(tx, &expected.of_recipient, findings)
-}
-
-fn check_campaigns(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), StoreError> {
-    let (mut names, mut running) = (BTreeSet::new(), BTreeSet::new());
-    every(tx, &all::CAMPAIGNS, |(tenant, id), row| {
-        names.insert((tenant, row.object.name.clone()).encode());
-        match row.typed(tenant, id) {
-            Ok(campaign) if campaign.status == Status::Running => {
-                running.insert((tenant, campaign.recipient_pool, id).encode());
-            }
-            Ok(_) => {}
-            Err(error) => findings.push(error.to_string()),
-        }
-    })?;
-    compare(tx, &all::CAMPAIGN_NAMES, names, findings)?;
-    compare(tx, &all::CAMPAIGNS_OF_POOL, running, findings)
 }
 
 fn check_counts(

@@ -166,7 +166,9 @@ pub fn forget(
     let prefix = (tenant, Filter::Work as u8, DigestKey(row.work.0));
     if tx.scan(&DECISION_INDEX, &prefix, None, 1)?.is_empty() {
         tx.remove(&ROUTED_WORK, &(tenant, row.work))?;
-        tx.remove(&WORK_WAITERS, &(tenant, row.work))?;
+        for (key, _) in tx.scan(&WORK_WAITERS, &(tenant, row.work), None, usize::MAX)? {
+            tx.remove(&WORK_WAITERS, &key)?;
+        }
     }
     Ok(true)
 }

@@ -3,8 +3,8 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::live_rows::{
-    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
-    SnapshotRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
+    ShadowResult, SnapshotRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::ObjectRow;
 use crate::domain::routing::assignment::tests::assignment;
@@ -130,6 +130,14 @@ fn shadow_samples(out: &mut Vec<Sample>) {
         attempt: 2,
     };
     out.push(sample("any", &waiter));
+    let errors = RuleErrors {
+        count: 2,
+        since: Micros(1),
+        last_at: Micros(2),
+        last_error: "no such key".to_owned(),
+        last_decision: DecisionId([5; 16]),
+    };
+    out.push(sample("any", &errors));
 }
 
 fn assignment_samples(out: &mut Vec<Sample>) {
@@ -309,6 +317,7 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<ShadowResult>(bytes));
     drop(codec::decode::<Tally>(bytes));
     drop(codec::decode::<WorkWaiter>(bytes));
+    drop(codec::decode::<RuleErrors>(bytes));
 }
 
 #[test]

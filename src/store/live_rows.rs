@@ -49,6 +49,7 @@ record! {
     ShadowResult, "shadow result", 1;
     Tally, "shadow tally", 1;
     WorkWaiter, "work waiter", 1;
+    RuleErrors, "rule errors", 1;
 }
 
 /// The work itself, as it was read last.
@@ -246,4 +247,19 @@ pub struct WorkWaiter {
     pub step: StepRef,
     /// The attempt that has routed it.
     pub attempt: u32,
+}
+
+/// What went wrong with a rule in decisions since it was changed last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleErrors {
+    /// Decisions in which it could not be evaluated.
+    pub count: u64,
+    /// The first time.
+    pub since: Micros,
+    /// The last time.
+    pub last_at: Micros,
+    /// What was wrong then.
+    pub last_error: String,
+    /// The decision.
+    pub last_decision: DecisionId,
 }

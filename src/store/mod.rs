@@ -29,6 +29,7 @@ mod blobs_tests;
 pub mod check;
 mod check_history;
 mod check_keys;
+mod check_objects;
 pub mod check_routing;
 mod check_steps;
 mod check_workflows;

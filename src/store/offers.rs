@@ -5,7 +5,7 @@ use super::live_rows::TimerKind;
 use super::routing_live::{count, move_timers};
 use super::rows::Present;
 use super::table::Rows;
-use super::tables::{CLAIM_QUEUES, CLAIMS, OFFER_ORDER, OFFERS, OFFERS_OF_POOL};
+use super::tables::{CLAIM_QUEUES, CLAIMS, OFFER_ORDER, OFFERS, OFFERS_OF_POOL, WORK_ITEMS};
 use super::tx::Tx;
 use crate::domain::routing::offer::{Offer, OfferState};
 use crate::words::ids::{AssignmentId, ClaimQueueId, RecipientId, RecipientPoolId, TenantId, WaitingId};
@@ -61,15 +61,18 @@ pub fn put(
     tx.put(&OFFERS, &(tenant, after.id), after)?;
     let was_open = before.is_some_and(is_open);
     let pool_key = (tenant, after.recipient_pool, after.id);
+    let work_key = (tenant, after.work, after.id);
     match (was_open, is_open(after)) {
         (false, true) => {
             tx.put(&OFFER_ORDER, &order_key(tenant, after), &Present {})?;
             tx.put(&OFFERS_OF_POOL, &pool_key, &Present {})?;
+            tx.put(&WORK_ITEMS, &work_key, &Present {})?;
             count(tx, tenant, after.recipient_pool, |counts| counts.offered += 1)?;
         }
         (true, false) => {
             tx.remove(&OFFER_ORDER, &order_key(tenant, after))?;
             tx.remove(&OFFERS_OF_POOL, &pool_key)?;
+            tx.remove(&WORK_ITEMS, &work_key)?;
             count(tx, tenant, after.recipient_pool, |counts| {
                 counts.offered = counts.offered.saturating_sub(1);
             })?;

@@ -4,19 +4,21 @@ use serde_json::{Map, Value};
 
 use super::error::StoreError;
 use super::keys::Key;
+use super::live_rows::RuleErrors;
 use super::routing_live;
 use super::routing_rows::{NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow};
 use super::table::{Rows, Table};
 use super::tables::{
     MEMBERS, RECIPIENT_EXTERNAL_IDS, RECIPIENT_NAMES, RECIPIENT_POOL_NAMES, RECIPIENT_POOLS, RECIPIENTS,
-    RULE_NAMES, RULES, RULES_OF, TRAITS,
+    RULE_ERRORS, RULE_NAMES, RULES, RULES_OF, TRAITS,
 };
 use super::tx::Tx;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{KillSwitch, Recipient, RecipientPool, Rule, Trait};
 use crate::domain::routing::read::{self, Stamp};
-use crate::words::ids::{RecipientId, RecipientPoolId, RuleId, TenantId, hex};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, RuleId, TenantId, hex};
 use crate::words::limits;
+use crate::words::time::Micros;
 
 /// Rules of the tenant stand in the index under this id.
 pub const OF_TENANT: RecipientPoolId = RecipientPoolId([0; 16]);
@@ -330,9 +332,29 @@ pub fn remove_rule(tx: &mut Tx<'_>, tenant: TenantId, id: RuleId) -> Result<(), 
         tx.remove(&RULE_NAMES, &(tenant, before.object.name))?;
         tx.remove(&RULES_OF, &(tenant, before.attached_to.unwrap_or(OF_TENANT), id))?;
         tx.remove(&RULES, &(tenant, id))?;
+        tx.remove(&RULE_ERRORS, &(tenant, id))?;
         changed(tx, tenant, before.attached_to, "a rule has gone")?;
     }
     Ok(())
+}
+
+/// A rule could not be evaluated in a decision that is written.
+pub fn note_rule_error(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    id: RuleId,
+    error: &str,
+    (decision, at): (DecisionId, Micros),
+) -> Result<(), StoreError> {
+    let before = tx.get(&RULE_ERRORS, &(tenant, id))?;
+    let after = RuleErrors {
+        count: before.as_ref().map_or(1, |before| before.count + 1),
+        since: before.map_or(at, |before| before.since),
+        last_at: at,
+        last_error: error.chars().take(limits::RULE_ERROR_CHARS_MAX).collect(),
+        last_decision: decision,
+    };
+    tx.put(&RULE_ERRORS, &(tenant, id), &after)
 }
 
 /// Writes a trait; a row of the wish `None` removes it.

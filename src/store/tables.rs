@@ -7,8 +7,8 @@ use super::graph_rows::{
 };
 use super::keys::{DigestKey, HighFirst};
 use super::live_rows::{
-    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, SeenRow, ShadowResult,
-    SnapshotRow, TimerRow, WorkRow, WorkWaiter,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
+    ShadowResult, SnapshotRow, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::{
     BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
@@ -271,19 +271,24 @@ tables! {
     107 SHADOW_TALLIES "shadow_tallies" (TenantId, CampaignId) => Tally;
     /// What campaigns said of decisions.
     108 SHADOW_RESULTS "shadow_results" (TenantId, DecisionId, CampaignId) => ShadowResult;
-    /// Steps that wait until work is done.
-    109 WORK_WAITERS "work_waiters" (TenantId, WorkId) => WorkWaiter;
+    /// Steps that wait until work is done, by
+    /// the work that is awaited, and the work that the step would have routed itself: the same, unless that is a duplicate.
+    109 WORK_WAITERS "work_waiters" (TenantId, WorkId, WorkId) => WorkWaiter;
     /// Bundles that daemons keep in force, by name.
     110 BUNDLE_LOADS "bundle_loads" (TenantId, String) => BundleLoad;
     /// What tenants say of their routing.
     111 TENANT_SETTINGS "tenant_settings" (TenantId) => TenantSettings;
+    /// Index: what waits in a queue or is offered, by its work.
+    112 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
+    /// What went wrong with rules in decisions.
+    113 RULE_ERRORS "rule_errors" (TenantId, RuleId) => RuleErrors;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::TENANT_SETTINGS.index, super::NAMES.len() - 1);
+        assert_eq!(super::RULE_ERRORS.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

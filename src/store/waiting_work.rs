@@ -5,10 +5,11 @@ use super::live_rows::TimerKind;
 use super::routing_live::{count, move_timers};
 use super::rows::Present;
 use super::table::Rows;
-use super::tables::{ROUTING_WAITING, WAITING_ORDER};
+use super::tables::{ROUTING_WAITING, WAITING_ORDER, WORK_ITEMS};
 use super::tx::Tx;
 use crate::domain::routing::waiting::{Place, WaitKind, Waiting};
-use crate::words::ids::{RecipientPoolId, TenantId, WaitingId};
+use crate::words::ids::{RecipientPoolId, TenantId, WaitingId, WorkId};
+use crate::words::limits;
 use crate::words::time::Micros;
 
 /// Priorities of work, each a lane of a queue.
@@ -50,6 +51,7 @@ pub fn item(rows: &mut impl Rows, tenant: TenantId, id: WaitingId) -> Result<Opt
 pub fn enqueue(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), StoreError> {
     tx.put(&ROUTING_WAITING, &(tenant, item.id), item)?;
     tx.put(&WAITING_ORDER, &order_key(tenant, item), &Present {})?;
+    tx.put(&WORK_ITEMS, &(tenant, item.work, item.id), &Present {})?;
     move_timers(
         tx,
         tenant,
@@ -94,6 +96,7 @@ pub fn replace(
 pub fn leave(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), StoreError> {
     tx.remove(&ROUTING_WAITING, &(tenant, item.id))?;
     tx.remove(&WAITING_ORDER, &order_key(tenant, item))?;
+    tx.remove(&WORK_ITEMS, &(tenant, item.work, item.id))?;
     move_timers(
         tx,
         tenant,
@@ -105,6 +108,13 @@ pub fn leave(tx: &mut Tx<'_>, tenant: TenantId, item: &Waiting) -> Result<(), St
         counts.waiting = counts.waiting.saturating_sub(1);
         counts.again = counts.again.saturating_sub(again(item));
     })
+}
+
+/// Where work waits in a queue, or is offered.
+pub fn items_of(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<Vec<WaitingId>, StoreError> {
+    // The same id may be sent with several pieces of work, and a person does not look at more than these.
+    let found = rows.scan(&WORK_ITEMS, &(tenant, work), None, limits::PAGE_MAX)?;
+    Ok(found.into_iter().map(|((_, _, id), Present {})| id).collect())
 }
 
 /// The next items of one lane behind a place, oldest first.

@@ -488,8 +488,28 @@ pub const BUNDLE_TESTS_MAX: usize = 1_000;
 pub const RULES_MAX: usize = 10_000;
 /// Traits of a tenant.
 pub const TRAITS_MAX: usize = 1_000;
+/// A longer word is no misspelt word of ours.
+pub const HINT_BYTES_MAX: usize = 128;
+/// Faults that one refusal names; it says how many more there are.
+pub const PROBLEM_FAULTS_MAX: usize = 100;
+/// Characters of a sentence, or of a place, in a refusal.
+pub const PROBLEM_CHARS_MAX: usize = 2_000;
+/// Faults of one piece of work that are looked for.
+pub const WORK_FAULTS_MAX: usize = 100;
+/// Characters of a name in the place of a fault.
+pub const PLACE_NAME_CHARS_MAX: usize = 64;
+/// Characters that are kept of what went wrong with a rule.
+pub const RULE_ERROR_CHARS_MAX: usize = 512;
+/// Pieces of work on which a rule is tried when it is written: the newest ones.
+pub const RULE_LOOKS_BACK_MAX: usize = 10_000;
+/// Fewer say nothing about a rule.
+pub const RULE_LOOKS_BACK_MIN: usize = 10;
+/// A rule is not tried for longer than this when it is written.
+pub const RULE_LOOKS_BACK_MS: u64 = 300;
 /// Claim queues of a tenant.
 pub const CLAIM_QUEUES_MAX: usize = 1_000;
+/// Steps that wait for the same work: one has routed it, others are duplicates.
+pub const WORK_WAITERS_MAX: usize = 1_000;
 /// Shadow campaigns of a tenant.
 pub const CAMPAIGNS_MAX: usize = 1_000;
 /// Shadow campaigns that run on one recipient pool at a time.

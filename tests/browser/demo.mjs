@@ -116,6 +116,7 @@ async function routing(scene) {
   const made = async (path, body) => (await daemon.post(path, body)).data;
   const desk = await made("/api/pools", { name: "billing-desk", description: "Refunds and invoices", strategy: "smooth_weighted_round_robin", config: { default_timeout: "30m" } });
   const spare = await made("/api/pools", { name: "spare-desk", description: "When the others are full", strategy: "longest_idle" });
+  await made("/api/pools", { name: "a-pool-whose-name-goes-on-for-longer-than-anybody-would-type-it-twice-without-a-mistake", strategy: "shark_tank" });
   const person = (name, more) => made(`/api/pools/${desk.id}/recipients`, { name, type: "agent", ...more });
   await person("Jordan Reyes", { weight: 2, external_id: "agent-4471", capacity: { max_concurrent: 2, daily_limit: 40 }, tags: ["billing", "spanish"], attributes: { language: { string_value: "es" } } });
   await person("Kim Osei", { capacity: { max_concurrent: 1 }, attributes: { language: { string_value: "en" } } });
@@ -124,10 +125,15 @@ async function routing(scene) {
   await daemon.post(`/api/recipients/${away.id}/pause`);
   await daemon.post("/api/rules", { name: "billing", priority: 20, expression: 'work.attributes.skill == "billing"', action: { type: "select_pool", pool_id: desk.id } });
   await daemon.post("/api/rules", { name: "no-test-work", pool_id: desk.id, expression: 'work.kind != "test"', action: { type: "filter" } });
+  await made("/api/rules", { name: "vip", priority: 10, expression: 'work.attributes.tier == "vip"', action: { type: "select_pool", pool_id: desk.id } });
+  const trial = { pool_id: desk.id, status: "running" };
+  await made("/api/shadow-campaigns", { ...trial, name: "least-utilized-trial", candidate: { strategy: "least_utilized" } });
+  await made("/api/shadow-campaigns", { ...trial, name: "by-chance", candidate: { strategy: "random" }, status: "draft" });
   for (let count = 0; count < 5; count += 1) {
     const { id } = await made("/api/route", { work: { kind: "ticket", attributes: { skill: "billing" } } });
     scene.runs[count === 4 ? "a decision that queued" : "a decision"] = id;
   }
+  await until("shadow results", async () => (await daemon.get("/api/shadow-campaigns")).length > 0 && (await daemon.get(`/api/decisions/${scene.runs["a decision"]}`)).shadow?.length > 0);
   await daemon.post(`/api/pools/${spare.id}:set_enabled`, { enabled: false, reason: "moving to another building until Tuesday" });
   Object.assign(scene.runs, { "billing-desk": desk.id, "spare-desk": spare.id });
 }

@@ -38,6 +38,7 @@ mod queues;
 mod readme;
 mod reload;
 mod reports;
+mod route_steps;
 mod routing;
 mod schedules;
 mod secrets;

@@ -1,7 +1,7 @@
 // What the pages of routing work out: how pools and recipients stand, reasons in words, the order of candidates.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { condition, deedOf, fallbackOf, fullness, inOrder, inWords, outcomeState, plainWord, reasonsOf, standing, strategyOf } from "../../web/app/lib/routing.js";
+import { condition, deedOf, fallbackOf, fullness, inOrder, inWords, offers, outcomeState, plainWord, reasonsOf, standing, strategyOf, whyWaits, wouldWin } from "../../web/app/lib/routing.js";
 
 const pool = (config = {}, fields = {}) => ({ id: "p", name: "desk", status: "STATUS_ACTIVE", config, recipient_ids: [], rule_ids: [], record_version: 1, ...fields });
 const named = (id) => ({ b: "tier3" })[id] ?? "nothing";
@@ -66,4 +66,28 @@ test("outcomes have a family, and rules a deed", () => {
   assert.equal(deedOf({ action: { type: "redirect", pool_id: "b" } }, named), "goes on to tier3");
   assert.equal(deedOf({ action: { type: "boost", boost: 1 } }, named), "weighs +1");
   assert.equal(deedOf({ action: { type: "drop" } }, named), "drops the work");
+});
+
+test("what waits says why, and what would change that", () => {
+  const item = (histogram, fields = {}) => ({ kind: "queued", histogram, ...fields });
+  assert.equal(whyWaits(item({ "state.offline": 1, "capacity.concurrent": 2 }), pool()), "2 full, 1 offline");
+  assert.equal(whyWaits(item({ "some.code": 3 }), pool()), "3 some.code");
+  assert.equal(whyWaits(item({ "some.code": 3 }), pool({}, { status: undefined })), "3 some.code", "a status that is not set is active");
+  assert.equal(whyWaits(item({}), pool()), "nobody belongs to this pool: add a recipient");
+  assert.equal(whyWaits(item({}), pool({}, { recipient_ids: ["a"] })), "nobody was eligible");
+  assert.equal(whyWaits(item({ "state.offline": 1 }), pool({ kill_switch: true })), "the pool is stopped: let it route again");
+  assert.equal(whyWaits(item({}), pool({}, { status: "STATUS_PAUSED" })), "the pool is paused");
+  assert.match(whyWaits(item({}, { kind: "again" }), pool()), /anew/);
+});
+
+test("the closest one is told with what it lacked", () => {
+  assert.equal(wouldWin("one more pick: its turn is next"), "would win after one more pick: its turn is next");
+  assert.equal(wouldWin("4 more picks"), "would win after 4 more picks");
+  assert.equal(wouldWin("it were online"), "would have won if it were online");
+});
+
+test("a pool whose work is claimed shows what it offers", () => {
+  assert.equal(offers(pool()), false);
+  assert.equal(offers(pool({ routing_mode: "claim", claim_queue_id: "q" })), true);
+  assert.equal(offers(pool({}, { strategy: "shark_tank@1" })), true);
 });

@@ -114,6 +114,11 @@ fn place_of(name: &str) -> String {
     format!("{WORK}/{name}")
 }
 
+/// Texts without their places.
+fn words(texts: Vec<(usize, String)>) -> Vec<String> {
+    texts.into_iter().map(|(_, text)| text).collect()
+}
+
 fn empty(now: Micros, id: WorkId) -> Work {
     Work {
         id,
@@ -161,7 +166,8 @@ impl Reader {
     }
 
     fn known(&mut self, at: &str, object: &Map<String, Value>, fields: &[&str]) {
-        for name in object.keys().filter(|name| !fields.contains(&name.as_str())) {
+        let unknown = object.keys().filter(|name| !fields.contains(&name.as_str()));
+        for name in unknown.take(limits::WORK_FAULTS_MAX) {
             let shown: String = name.chars().take(64).collect();
             let pointer = format!("{at}/{}", shown.replace('~', "~0").replace('/', "~1"));
             let detail = format!("`{shown}` is no field here; those are {}", fields.join(", "));
@@ -251,14 +257,14 @@ impl Reader {
         default
     }
 
-    /// A list of texts, each once.
+    /// A list of texts, each with its place.
     fn texts(
         &mut self,
         object: &Map<String, Value>,
         (at, name): (&str, &str),
         (most, chars_max): (usize, usize),
         once: bool,
-    ) -> Vec<String> {
+    ) -> Vec<(usize, String)> {
         let pointer = format!("{at}/{name}");
         let list = match Reader::value(object, name) {
             None => return Vec::new(),
@@ -284,7 +290,7 @@ impl Reader {
                 Value::String(text) if once && !seen.insert(text.clone()) => {
                     self.fault(&pointer, "tag.duplicate", &format!("`{text}` stands here twice"));
                 }
-                Value::String(text) => texts.push(text.clone()),
+                Value::String(text) => texts.push((place, text.clone())),
                 other => self.wrong(&pointer, "a text", other),
             }
         }
@@ -296,7 +302,7 @@ impl Reader {
         let limits = (limits::ROUTING_EXCLUDED_MAX, limits::ROUTING_WORD_CHARS_MAX);
         let texts = self.texts(body, ("", name), limits, false);
         let mut ids = BTreeSet::new();
-        for (place, text) in texts.iter().enumerate() {
+        for (place, text) in texts {
             match text.parse() {
                 Ok(id) => {
                     ids.insert(id);
@@ -322,7 +328,8 @@ impl Reader {
                             options.insert(strategy.clone(), map.clone());
                         }
                         other => {
-                            let key = strategy.replace('~', "~0").replace('/', "~1");
+                            let shown: String = strategy.chars().take(limits::PLACE_NAME_CHARS_MAX).collect();
+                            let key = shown.replace('~', "~0").replace('/', "~1");
                             self.wrong(&format!("/strategy_options/{key}"), "an object", other);
                         }
                     }
@@ -349,18 +356,18 @@ impl Reader {
             source: self.text(object, at, "source", limits::ROUTING_WORD_CHARS_MAX),
             priority: u8::try_from(self.whole(object, (at, "priority"), (0, 9), 5)).unwrap_or(9),
             attributes: self.attributes(object),
-            tags: self.texts(object, (at, "tags"), (64, 64), true),
+            tags: words(self.texts(object, (at, "tags"), (64, 64), true)),
             units: number(self.whole(object, (at, "units"), (1, 1_000), 1)),
             location: self.location(object),
             timezone: self.timezone(object),
             deadline_at: self.instant(object, "deadline_at"),
             parent_decision_id: self.parsed(object, at, "parent_decision_id", "the id of a decision"),
-            consent: self.texts(
+            consent: words(self.texts(
                 object,
                 (at, "consent"),
                 (64, limits::ROUTING_WORD_CHARS_MAX),
                 false,
-            ),
+            )),
             created_at: now,
         }
     }

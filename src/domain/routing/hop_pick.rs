@@ -132,7 +132,7 @@ impl<W: World> Hop<'_, '_, W> {
             match given {
                 Ok(true) => sum += ready.rule.action.boost,
                 Ok(false) => {}
-                Err(_) => self.pass.rule_failed(ready.rule.id),
+                Err(error) => self.pass.rule_failed(ready.rule.id, &error),
             }
         }
         sum
@@ -388,11 +388,11 @@ impl<W: World> Hop<'_, '_, W> {
         }
         let here = &pass.explanation.candidates[before..];
         let zero = super::explanation::zero_match(here);
-        let failed: Vec<String> = here
+        let failed: Vec<(String, String)> = here
             .iter()
             .flat_map(|verdict| verdict.reason.iter().chain(&verdict.also))
             .filter_map(|reason| match reason {
-                Reason::RuleError { rule, .. } => Some(rule.clone()),
+                Reason::RuleError { rule, error } => Some((rule.clone(), error.clone())),
                 _ => None,
             })
             .collect();
@@ -400,8 +400,8 @@ impl<W: World> Hop<'_, '_, W> {
             pass.zero_match.push((prepared.recipient_pool.id, code));
         }
         for ready in &prepared.rules {
-            if failed.contains(&ready.rule.name) {
-                pass.rule_failed(ready.rule.id);
+            if let Some((_, error)) = failed.iter().find(|(name, _)| *name == ready.rule.name) {
+                pass.rule_failed(ready.rule.id, error);
             }
         }
     }

@@ -166,8 +166,8 @@ pub struct Passed {
     pub remember: Option<(RecipientPoolId, String, u64)>,
     /// The one code that rejected every member of a recipient pool: event and counter `routing.zero_match`.
     pub zero_match: Vec<(RecipientPoolId, &'static str)>,
-    /// Rules that could not be evaluated, each once.
-    pub rule_errors: Vec<RuleId>,
+    /// Rules that could not be evaluated, each once, with the first reason.
+    pub rule_errors: Vec<(RuleId, String)>,
     /// The recipient pools that the work went through, the first one first: the trail of the next pass.
     pub trail: Vec<RecipientPoolId>,
     /// How likely each eligible candidate was to be chosen, where that is known.

@@ -31,7 +31,7 @@ pub(super) struct Pass<'p, W> {
     pub(super) tried: BTreeMap<RecipientId, DecisionId>,
     pub(super) explanation: Explanation,
     pub(super) notes: Vec<Note>,
-    pub(super) rule_errors: Vec<RuleId>,
+    pub(super) rule_errors: Vec<(RuleId, String)>,
     pub(super) states: Vec<(RecipientPoolId, String, StageState)>,
     pub(super) bound: Vec<(RecipientPoolId, String, String, Holder)>,
     pub(super) remember: Option<(RecipientPoolId, String, u64)>,
@@ -322,7 +322,7 @@ impl<'p, W: World> Pass<'p, W> {
             Ok((true, _)) => (true, String::new(), None),
             Ok((false, program)) => (false, sight.because(program, None), None),
             Err(error) => {
-                self.rule_failed(ready.rule.id);
+                self.rule_failed(ready.rule.id, &error);
                 (false, String::new(), Some(error))
             }
         };
@@ -337,9 +337,9 @@ impl<'p, W: World> Pass<'p, W> {
         }
     }
 
-    pub(super) fn rule_failed(&mut self, id: RuleId) {
-        if !self.rule_errors.contains(&id) {
-            self.rule_errors.push(id);
+    pub(super) fn rule_failed(&mut self, id: RuleId, error: &str) {
+        if !self.rule_errors.iter().any(|(known, _)| *known == id) {
+            self.rule_errors.push((id, error.to_owned()));
         }
     }
 

@@ -249,10 +249,11 @@ impl Tally {
             .iter()
             .map(|(id, (one, other))| (*id, part(*one, produced), part(*other, contended)))
             .collect();
+        // The sum of nothing is -0.0.
         let variation = shares
             .iter()
             .map(|(_, one, other)| (one - other).abs())
-            .sum::<f64>()
+            .fold(0.0, |sum, one| sum + one)
             / 2.0;
         let (value, why) = self.value();
         json!({
@@ -270,7 +271,8 @@ impl Tally {
 
     /// Estimates of the value under the contender: only where production drew, and enough was comparable.
     fn value(&self) -> (Value, Value) {
-        if !self.drew {
+        // Before anything was looked at nobody knows whether production draws.
+        if !self.drew && self.n > 0 {
             return (Value::Null, json!("no_overlap"));
         }
         let ess = if self.squares > 0.0 {

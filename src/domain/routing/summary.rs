@@ -34,9 +34,7 @@ pub(super) fn sentence(
         Outcome::Offered | Outcome::QueuedForClaim => return format!("Offered in {recipient_pool}."),
         Outcome::Dropped => dropped(explanation, notes),
         Outcome::DepthExceeded => "it hopped too often".to_owned(),
-        Outcome::PoolUnroutable if recipient_pool.is_empty() => {
-            "nothing that was chosen routes now".to_owned()
-        }
+        Outcome::PoolUnroutable if recipient_pool.is_empty() => unroutable(notes),
         Outcome::PoolUnroutable => return format!("{recipient_pool} does not route now."),
         Outcome::NoRuleMatched => {
             return "No rule chose a pool, and the tenant has no default pool.".to_owned();
@@ -54,6 +52,23 @@ pub(super) fn sentence(
         Some((code, count)) => format!("Nobody of {considered}: {ending}; {code} for {count}."),
         None if considered == 0 && !explanation.hops.is_empty() => format!("Nobody is a member: {ending}."),
         None => format!("Nobody: {ending}."),
+    }
+}
+
+/// What was chosen is named: whoever reads this wants to let it route again.
+fn unroutable(notes: &[Note]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for note in notes {
+        if let Note::Skipped { recipient_pool } = note
+            && !names.contains(&recipient_pool.as_str())
+        {
+            names.push(recipient_pool);
+        }
+    }
+    match names.as_slice() {
+        [] => "nothing that was chosen routes now".to_owned(),
+        [one] => format!("{one} was chosen, and does not route now"),
+        [.., _] => format!("{} were chosen, and none routes now", names.join(", ")),
     }
 }
 

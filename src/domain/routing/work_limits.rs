@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use super::strategies::options::escape;
 use super::work::Work;
+use crate::words::limits;
 
 /// Bytes of its attributes as JSON.
 pub const BYTES_MAX: usize = 256 << 10;
@@ -59,16 +60,18 @@ pub fn check(work: &Work) -> Vec<Fault> {
             format!("{} tags, at most {TAGS_MAX}", work.tags.len()),
         );
     }
-    let mut bytes = 0;
+    let mut walk = Walk {
+        bytes: 0,
+        faults: Vec::new(),
+    };
+    let attributes = Spot::Begin;
     for (name, value) in &work.attributes {
-        bytes += name.len() + 4;
-        walk(
-            &format!("{}/{}", place("attributes"), escape(name)),
-            value,
-            2,
-            &mut bytes,
-            &mut fault,
-        );
+        walk.bytes += name.len() + 4;
+        walk.value(&Spot::Field(&attributes, name), value, 2);
+    }
+    let Walk { bytes, faults: found } = walk;
+    for (pointer, code, detail) in found {
+        fault(pointer, code, detail);
     }
     if bytes > BYTES_MAX {
         fault(
@@ -80,48 +83,62 @@ pub fn check(work: &Work) -> Vec<Fault> {
     faults
 }
 
-fn walk(
-    pointer: &str,
-    value: &Value,
-    depth: usize,
-    bytes: &mut usize,
-    fault: &mut impl FnMut(String, &'static str, String),
-) {
-    if depth > NESTING_MAX {
-        let detail = format!("nested more than {NESTING_MAX} levels deep");
-        fault(pointer.to_owned(), "value.too_deep", detail);
-        return;
-    }
-    match value {
-        Value::Null | Value::Bool(_) => *bytes += 5,
-        Value::Number(_) => *bytes += 8,
-        Value::String(text) => *bytes += text.len() + 3,
-        Value::Array(list) => {
-            if list.len() > LIST_MAX {
-                let detail = format!("{} elements, at most {LIST_MAX}", list.len());
-                fault(pointer.to_owned(), "work.list_too_long", detail);
-                return;
+/// A place inside of attributes. It is put into words only where something is wrong: what is sent may have many values under
+/// long names.
+enum Spot<'s> {
+    Begin,
+    Field(&'s Spot<'s>, &'s str),
+    Element(&'s Spot<'s>, usize),
+}
+
+impl Spot<'_> {
+    fn pointer(&self) -> String {
+        match self {
+            Spot::Begin => place("attributes"),
+            Spot::Field(above, name) => {
+                let shown: String = name.chars().take(limits::PLACE_NAME_CHARS_MAX).collect();
+                format!("{}/{}", above.pointer(), escape(&shown))
             }
-            for (at, element) in list.iter().enumerate() {
-                let inner = matches!(element, Value::Array(_) | Value::Object(_));
-                let place = if inner {
-                    format!("{pointer}/{at}")
-                } else {
-                    String::new()
-                };
-                walk(&place, element, depth + 1, bytes, fault);
-            }
+            Spot::Element(above, at) => format!("{}/{at}", above.pointer()),
         }
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                *bytes += name.len() + 4;
-                walk(
-                    &format!("{pointer}/{}", escape(name)),
-                    field,
-                    depth + 1,
-                    bytes,
-                    fault,
-                );
+    }
+}
+
+struct Walk {
+    bytes: usize,
+    faults: Vec<(String, &'static str, String)>,
+}
+
+impl Walk {
+    fn fault(&mut self, spot: &Spot<'_>, code: &'static str, detail: String) {
+        if self.faults.len() < limits::WORK_FAULTS_MAX {
+            self.faults.push((spot.pointer(), code, detail));
+        }
+    }
+
+    fn value(&mut self, spot: &Spot<'_>, value: &Value, depth: usize) {
+        if depth > NESTING_MAX {
+            let detail = format!("nested more than {NESTING_MAX} levels deep");
+            return self.fault(spot, "value.too_deep", detail);
+        }
+        match value {
+            Value::Null | Value::Bool(_) => self.bytes += 5,
+            Value::Number(_) => self.bytes += 8,
+            Value::String(text) => self.bytes += text.len() + 3,
+            Value::Array(list) => {
+                if list.len() > LIST_MAX {
+                    let detail = format!("{} elements, at most {LIST_MAX}", list.len());
+                    return self.fault(spot, "work.list_too_long", detail);
+                }
+                for (at, element) in list.iter().enumerate() {
+                    self.value(&Spot::Element(spot, at), element, depth + 1);
+                }
+            }
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    self.bytes += name.len() + 4;
+                    self.value(&Spot::Field(spot, name), field, depth + 1);
+                }
             }
         }
     }

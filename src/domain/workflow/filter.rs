@@ -242,6 +242,10 @@ fn word_of(key: &str, value: &str, words: &'static [&'static str]) -> Result<&'s
 }
 
 fn nearest(text: &str, words: &[&'static str]) -> Option<&'static str> {
+    // The distance costs the product of both, in memory too.
+    if text.len() > limits::HINT_BYTES_MAX {
+        return None;
+    }
     let folded = text.to_lowercase();
     let near = words
         .iter()

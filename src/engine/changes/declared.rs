@@ -51,6 +51,15 @@ pub enum Refusal {
 }
 
 impl Outcome {
+    /// The same with one more warning, where it is accepted.
+    #[must_use]
+    pub fn warned(mut self, warning: Option<&Fault>) -> Outcome {
+        if let Outcome::Done(done) = &mut self {
+            done.warnings.extend(warning.cloned());
+        }
+        self
+    }
+
     /// An accepted wish without warnings.
     pub fn done(id: &impl ToString, shown: Value) -> Outcome {
         Outcome::Done(Done {

@@ -9,31 +9,109 @@ use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{ActionKind, Rule};
 use crate::domain::routing::patch::{OF_RULE, merge, same_objects, take_output_only};
 use crate::domain::routing::pipeline::{self, Options};
-use crate::domain::routing::print::{self, OUTPUT_OF_OTHERS, View};
+use crate::domain::routing::print::{self, View};
 use crate::domain::routing::read::{RuleRead, Stamp, rule};
 use crate::domain::routing::sight;
+use crate::store::live_rows::RuleErrors;
 use crate::store::routing_objects::{
     members, put_rule, recipient, recipient_pool, remove_rule, rules_of, rules_of_tenant,
 };
 use crate::store::routing_rows::{ObjectIdRow, RuleRow};
-use crate::store::tables::{RULE_NAMES, RULES};
+use crate::store::tables::{RULE_ERRORS, RULE_NAMES, RULES};
 use crate::store::{Abort, Rows, StoreError, Tx};
 use crate::words::ids::{RecipientPoolId, RuleId, TenantId};
 use crate::words::limits;
+use crate::words::time::Micros;
 
 const KIND: &str = "rule";
+/// What went wrong with it.
+const ERRORS: &str = "evaluation_errors";
+/// What ductor writes of it.
+const OUTPUT: [&str; 5] = [
+    "/id",
+    "/record_version",
+    "/created_at",
+    "/updated_at",
+    "/evaluation_errors",
+];
 /// Members whose attributes are looked at when a rule is checked.
 const MEMBERS_LOOKED_AT_MAX: usize = 200;
 
-/// A rule as it is answered.
-pub fn shown(id: RuleId, row: &RuleRow, view: View) -> Value {
-    print::other(
+/// A rule as it is answered; with what went wrong with it in decisions.
+pub fn shown(id: RuleId, row: &RuleRow, errors: Option<&RuleErrors>, view: View) -> Value {
+    let mut shown = print::other(
         &id.to_string(),
         row.object.stamp(),
         &row.object.fields(),
         print::rule_defaults(),
         view,
-    )
+    );
+    if let Some(errors) = errors {
+        shown[ERRORS] = json!({
+            "count": errors.count, "since": errors.since, "last_at": errors.last_at,
+            "last_error": errors.last_error, "last_decision_id": errors.last_decision,
+        });
+    }
+    shown
+}
+
+/// The warning of a rule that could not be evaluated in decisions.
+pub fn error_warning(errors: &RuleErrors) -> Fault {
+    let decisions = match errors.count {
+        1 => "one decision".to_owned(),
+        many => format!("{many} decisions"),
+    };
+    let detail = format!(
+        "it could not be evaluated in {decisions} since it was changed last, and counted as not matched: {}",
+        errors.last_error
+    );
+    Fault::new("/expression", "rule.error", detail)
+        .member("count", errors.count)
+        .member("last_at", errors.last_at.to_string())
+}
+
+/// The rule that a body makes, or makes of a stored one, if nothing is wrong with it.
+pub fn draft(
+    rows: &mut impl Rows,
+    tenant: TenantId,
+    id: Option<RuleId>,
+    mut given: Map<String, Value>,
+) -> Result<Option<Rule>, StoreError> {
+    let before = match id {
+        Some(id) => rows.get(&RULES, &(tenant, id))?,
+        None => None,
+    };
+    for answered in OUTPUT {
+        given.remove(answered.trim_start_matches('/'));
+    }
+    let (id, stamp, set) = match (id, before) {
+        (Some(id), Some(before)) => (id, before.object.stamp(), merged(&before, given)),
+        (Some(_), None) => return Ok(None),
+        (None, _) => {
+            let stamp = Stamp {
+                record_version: 0,
+                created_at: Micros(0),
+                updated_at: Micros(0),
+            };
+            (RuleId([0; 16]), stamp, given)
+        }
+    };
+    let read = rule(id, stamp, set);
+    Ok(read.faults.is_empty().then_some(read.object))
+}
+
+/// The fields of a rule with those that are sent of it.
+fn merged(before: &RuleRow, given: Map<String, Value>) -> Map<String, Value> {
+    let mut set = before.object.fields();
+    // Another kind of action has other fields: then it is replaced whole.
+    if given
+        .get("action")
+        .is_some_and(|action| action.get("type").is_some())
+    {
+        set.remove("action");
+    }
+    merge(&mut set, given, OF_RULE);
+    set
 }
 
 /// Creates one.
@@ -43,7 +121,7 @@ pub fn create(
     id: RuleId,
     mut given: Map<String, Value>,
 ) -> Result<Outcome, Abort> {
-    let mut faults = take_output_only(&mut given, &json!({"record_version": 0}), &OUTPUT_OF_OTHERS);
+    let mut faults = take_output_only(&mut given, &json!({"record_version": 0}), &OUTPUT);
     let at = now(tx);
     let stamp = Stamp {
         record_version: 0,
@@ -87,19 +165,11 @@ pub fn patch(
     let Some(before) = tx.get(&RULES, &(by.tenant, id))? else {
         return Ok(Outcome::missing(KIND, &id));
     };
-    let as_shown = shown(id, &before, View::Effective);
-    let mut faults = take_output_only(&mut given, &as_shown, &OUTPUT_OF_OTHERS);
+    let errors = tx.get(&RULE_ERRORS, &(by.tenant, id))?;
+    let as_shown = shown(id, &before, errors.as_ref(), View::Effective);
+    let mut faults = take_output_only(&mut given, &as_shown, &OUTPUT);
     let old = rule(id, before.object.stamp(), before.object.fields());
-    let mut set = before.object.fields();
-    // Another kind of action has other fields: then it is replaced whole.
-    if given
-        .get("action")
-        .is_some_and(|action| action.get("type").is_some())
-    {
-        set.remove("action");
-    }
-    merge(&mut set, given, OF_RULE);
-    let mut read = rule(id, before.object.stamp(), set);
+    let mut read = rule(id, before.object.stamp(), merged(&before, given));
     faults.append(&mut read.faults);
     faults.extend(check_targets(
         tx,
@@ -172,9 +242,10 @@ fn answer(
     row: &RuleRow,
     read: &RuleRead,
 ) -> Result<Outcome, Abort> {
+    let errors = rows.get(&RULE_ERRORS, &(tenant, id))?;
     Ok(Outcome::Done(Done {
         id: id.to_string(),
-        shown: shown(id, row, View::Set),
+        shown: shown(id, row, errors.as_ref(), View::Set),
         warnings: lint(rows, tenant, &read.object)?,
     }))
 }

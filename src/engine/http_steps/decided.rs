@@ -17,6 +17,7 @@ use crate::domain::workflow::graph::tick::{AttemptEnd, StepError};
 use crate::store::live_rows::WorkWaiter;
 use crate::store::routing_objects;
 use crate::words::ids::{DecisionId, RecipientPoolId, TenantId, WorkId};
+use crate::words::limits;
 use crate::words::time::Micros;
 
 /// Workflows are those of the first tenant.
@@ -46,26 +47,29 @@ pub(in crate::engine) async fn execute(
     let change = engine.store.change("route step", move |tx| {
         steps::decide(tx, (&shelf, &*tenancy), &wish, &judged, waiter.as_ref())
     });
-    let (text, is_open) = match change.await? {
+    let (text, decided, is_open) = match change.await? {
         Done::Decided {
             text,
+            work,
             is_open,
             written,
         } => {
             if let Some(written) = written {
                 deciding::note(engine, &written);
             }
-            (text, is_open)
+            (text, work, is_open)
         }
         Done::Not(no) => return Ok(AttemptEnd::Failed(refused(&no))),
+        Done::Crowded(existing) => return Ok(AttemptEnd::Failed(crowded(existing))),
     };
     if waits && is_open {
-        return Ok(AttemptEnd::Routed(work));
+        return Ok(AttemptEnd::Routed(decided));
     }
     if waits {
-        let end = engine.read(move |tx| steps::end_of(tx, TENANT, work)).await?;
+        let end = engine.read(move |tx| steps::end_of(tx, TENANT, decided)).await?;
         return Ok(match end {
             Ok(output) => AttemptEnd::Succeeded(Some(output)),
+            Err(error) if decided != work => AttemptEnd::Failed(duplicate(decided, &error)),
             Err(error) => AttemptEnd::Failed(error),
         });
     }
@@ -103,6 +107,21 @@ async fn request_of(
     }
     let now = Micros::from(engine.now().wall);
     Ok(ask::read(&body, now, work).map_err(|faults| invalid(&faults)))
+}
+
+/// The same work was routed before, and nothing has come of it.
+fn duplicate(existing: WorkId, error: &StepError) -> StepError {
+    let message = format!(
+        "a duplicate of work {existing}, which has ended: {}",
+        error.message
+    );
+    StepError::new(error.code.clone(), message)
+}
+
+fn crowded(existing: WorkId) -> StepError {
+    let most = limits::WORK_WAITERS_MAX;
+    let message = format!("a duplicate of work {existing}, for which {most} steps wait already");
+    StepError::new("route.crowded", message)
 }
 
 fn invalid(faults: &[Fault]) -> StepError {

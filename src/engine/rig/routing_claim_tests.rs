@@ -6,36 +6,26 @@
     reason = "bodies are made where they are used"
 )]
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::routing_stage::{RoutingRig, rig, word};
+use super::routing_stage::{RoutingRig, me, rig, word};
 use super::stage::TENANT;
 use crate::domain::routing::assignment::{AssignmentState, EndKind};
 use crate::domain::routing::offer::{NoClaim, OfferState};
 use crate::engine::changes::remember::{Asked, Told};
 use crate::engine::changes::routing::assignments::Act;
 use crate::engine::changes::routing::claims::Claimed;
+use crate::engine::changes::traits;
 use crate::engine::router::{self, Router};
-use crate::store::routing_rows::ObjectRow;
 use crate::store::table::Rows;
-use crate::store::tables::{CLAIM_QUEUES, EFFECTS, ROUTING_ALERTS};
+use crate::store::tables::{EFFECTS, ROUTING_ALERTS};
 use crate::store::{FeedItem, offers};
 use crate::words::ids::{ClaimQueueId, RecipientId, RecipientPoolId, WaitingId};
-use crate::words::payload::JsonText;
 
 fn queue(rig: &RoutingRig) -> ClaimQueueId {
-    let (id, now) = (ClaimQueueId::fresh(), rig.at());
-    rig.change(move |tx| {
-        let row = ObjectRow {
-            name: "pond".to_owned(),
-            set: JsonText::parse("{\"name\": \"pond\"}").unwrap(),
-            record_version: 0,
-            created_at: now,
-            updated_at: now,
-            bundle: None,
-        };
-        Ok(tx.put(&CLAIM_QUEUES, &(TENANT, id), &row)?)
-    });
+    let id = ClaimQueueId::fresh();
+    let body = Map::from_iter([("name".to_owned(), json!("pond"))]);
+    rig.declare(move |tx| traits::create_queue(tx, &me(), id, body.clone()).unwrap());
     id
 }
 

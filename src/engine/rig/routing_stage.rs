@@ -106,7 +106,8 @@ impl RoutingRig {
         Micros::from(self.wall())
     }
 
-    fn request(&self, body: &Value) -> crate::domain::routing::pass::Request {
+    /// A body as it is read.
+    pub(super) fn request(&self, body: &Value) -> crate::domain::routing::pass::Request {
         ask::read(body.as_object().unwrap(), self.at(), WorkId::fresh()).unwrap()
     }
 

@@ -399,7 +399,7 @@ fn the_same_work_within_the_window_has_the_same_decision() {
         "work": {"kind": "t", "attributes": {"order": "7"}}, "pool_id": team.to_string(),
     });
     let first = rig.route(&body);
-    let Routed::Existing(text) = rig.try_route(&body) else {
+    let Routed::Existing(_, text) = rig.try_route(&body) else {
         panic!("another decision");
     };
     let known: serde_json::Value = text.read().unwrap();

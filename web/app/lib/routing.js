@@ -38,6 +38,9 @@ export function strategyOf(pool) {
   return pool.strategy || config.default_recipe || pipeline || config.default_strategy || "smooth_weighted_round_robin";
 }
 
+/** Whether its recipients take work themselves. @param {RecipientPool} pool */
+export const offers = (pool) => pool.config?.routing_mode === "claim" || strategyOf(pool).startsWith("shark_tank");
+
 /** What becomes of work that nobody takes, in words. @param {RecipientPool} pool @param {(id: string) => string} nameOf */
 export function fallbackOf(pool, nameOf) {
   const config = pool.config ?? {};
@@ -98,6 +101,9 @@ const WORDS = {
 /** @param {Reason | undefined} reason */
 export const inWords = (reason) => (reason ? (WORDS[reason.code]?.(reason) ?? reason.code) : "");
 
+/** What was missing, behind a name. @param {string} text */
+export const wouldWin = (text) => (/^(one|\d+) more pick/.test(text) ? `would win after ${text}` : `would have won if ${text}`);
+
 /** Winners first, then who was eligible, then the others; each group by name. @param {Candidate[]} candidates */
 export function inOrder(candidates) {
   const rank = { won: 0, lost: 1, rejected: 2 };
@@ -108,6 +114,29 @@ export function inOrder(candidates) {
 export const reasonsOf = (histogram) =>
   Object.entries(histogram ?? {}).sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]))
     .map(([code, count]) => `${number(count)} × ${code}`);
+
+/** What so many recipients are, by the code that rejected them. @type {Record<string, string>} */
+const MANY = {
+  "status.paused": "paused by administration", "status.disabled": "disabled", "state.offline": "offline", "state.paused": "out of rotation", "state.busy": "busy",
+  "tried.before": "had it before", excluded: "excluded by the request", cooldown: "resting", "capacity.concurrent": "full", "capacity.daily": "done for today",
+  "capacity.over_budget": "over capacity", "schedule.closed": "closed", "trait.missing": "without a trait that it wants", "trait.mismatch": "with another trait than it wants",
+  "rule.false": "ruled out", "rule.error": "with a rule that failed", "flow.limited": "at the rate of the pool", "weight.zero": "with a weight of 0",
+  "distance.outside": "too far away", "distance.unknown": "without a location", "claim.budget": "out of claims", "sla.cannot_meet": "too late for the deadline",
+};
+
+/**
+ * Why work waits, and what would change that.
+ * @param {any} item @param {RecipientPool} [pool]
+ */
+export function whyWaits(item, pool) {
+  if (pool?.config?.kill_switch) return "the pool is stopped: let it route again";
+  const status = plainWord(pool?.status) || "active";
+  if (status !== "active") return `the pool is ${status}`;
+  if (item.kind === "again") return "it came back, and is being routed anew";
+  const counted = Object.entries(item.histogram ?? {}).sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]));
+  if (counted.length === 0) return pool && pool.recipient_ids.length === 0 ? "nobody belongs to this pool: add a recipient" : "nobody was eligible";
+  return counted.map(([code, count]) => `${number(count)} ${MANY[code] ?? code}`).join(", ");
+}
 
 /** A family for an outcome. @param {string} outcome */
 export function outcomeState(outcome) {

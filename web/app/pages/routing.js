@@ -1,4 +1,4 @@
-// Routing: recipient pools, the rules that lead to them, what was decided and why; and a trial that commits nothing.
+// Routing: recipient pools, the rules that lead to them, what was decided and why, what others would have; and a trial that commits nothing.
 import { html, useMemo } from "../lib/dom.js";
 import { usePages } from "../lib/pages.js";
 import { param, setParams } from "../lib/route.js";
@@ -9,12 +9,14 @@ import { Decisions } from "./routing_decisions.js";
 import { RoutingPool } from "./routing_pool.js";
 import { RoutingPools } from "./routing_pools.js";
 import { Rules } from "./routing_rules.js";
+import { Shadow } from "./routing_shadow.js";
 import { Try } from "./routing_try.js";
 
 const TABS = [
   { key: "pools", title: "Recipient pools", show: RoutingPools },
   { key: "rules", title: "Rules", show: Rules },
   { key: "decisions", title: "Decisions", show: Decisions },
+  { key: "shadow", title: "Shadow", show: Shadow },
   { key: "try", title: "Try", show: Try },
 ];
 

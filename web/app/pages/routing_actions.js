@@ -57,3 +57,27 @@ export const resetWish = (pool) => ({
   cli: () => ["pool", "reset", pool.name, "--yes"],
   done: (answer) => `${plural(answer.affected ?? 0, "recipient")} reset`,
 });
+
+/** @param {any} campaign @returns {import("../ui/dialog.js").Wish} */
+export function campaignWish(campaign) {
+  const running = campaign.status === "running";
+  return {
+    title: running ? `Stop ${campaign.name}` : `Start ${campaign.name}`,
+    will: running
+      ? html`<p><strong>${campaign.name}</strong> looks at no further decision. What it has found stays.</p>`
+      : html`<p><strong>${campaign.name}</strong> looks at decisions from now on, and begins to count anew. Nobody is sent anything.</p>`,
+    verb: running ? "Stop" : "Start",
+    request: () => ({ method: "PATCH", path: `/api/shadow-campaigns/${encode(campaign.id)}`, ifMatch: `"${campaign.record_version}"`, body: { status: running ? "stopped" : "running" } }),
+    done: () => (running ? `${campaign.name} has stopped` : `${campaign.name} looks at decisions`),
+  };
+}
+
+/** @param {any} campaign @returns {import("../ui/dialog.js").Wish} */
+export const campaignGoneWish = (campaign) => ({
+  title: `Remove ${campaign.name}`,
+  will: html`<p><strong>${campaign.name}</strong> goes, and with it everything it has found. This cannot be taken back.</p>`,
+  verb: "Remove",
+  danger: true,
+  request: () => ({ method: "DELETE", path: `/api/shadow-campaigns/${encode(campaign.id)}` }),
+  done: () => `${campaign.name} is gone`,
+});

@@ -2,17 +2,18 @@
 import { html, useState } from "../lib/dom.js";
 import { plural } from "../lib/format.js";
 import { to } from "../lib/route.js";
-import { inOrder, inWords, outcomeState } from "../lib/routing.js";
+import { inOrder, inWords, outcomeState, wouldWin } from "../lib/routing.js";
 import { useQuery } from "../lib/store.js";
 import { Icon } from "../ui/icons.js";
 import { Json } from "../ui/json.js";
 import { Card, Facts, Loaded, PageHead } from "../ui/parts.js";
 import { State } from "../ui/state.js";
 import { Time } from "../ui/time.js";
+import { ShadowOf } from "./routing_shadow.js";
 
 const VERDICTS = { won: ["check", "good", "won"], lost: ["dots", "calm", "eligible, not chosen"], rejected: ["cross", "wait", "not eligible"] };
 /** Candidates shown before "show all". */
-const SHOWN = 50;
+const SHOWN = 25;
 
 /** @param {{of: import("../lib/routing.js").Candidate}} props */
 function Candidate({ of: candidate }) {
@@ -43,7 +44,7 @@ export function Explained({ decision }) {
   const explanation = decision.explanation ?? {};
   return html`<div class="stack">
     <p class="verdict"><${State} of=${outcomeState(decision.outcome)} word=${decision.outcome.replaceAll("_", " ")} chip /> ${decision.summary}</p>
-    ${explanation.nearest_miss && html`<p class="small soft">Closest: <strong>${explanation.nearest_miss.recipient}</strong>, ${explanation.nearest_miss.would_win_if}.</p>`}
+    ${explanation.nearest_miss && html`<p class="small soft">Closest: <strong>${explanation.nearest_miss.recipient}</strong>, which ${wouldWin(explanation.nearest_miss.would_win_if)}.</p>`}
     <div class="grid">
       <${Card} title="Who was considered"><${Candidates} candidates=${explanation.candidates ?? []} />${(explanation.candidates ?? []).length === 0 && html`<p class="small quiet">Nobody was looked at.</p>`}<//>
       <${Card} title="The way"><${Way} of=${explanation} /><//>
@@ -56,6 +57,7 @@ export function Decision({ id }) {
   return html`<${PageHead} title=${html`<a class="plain trail" href=${to.routing()}>Routing</a> <span class="trail">/</span> Decision`} />
     <${Loaded} query=${query} lines=${8}>${(decision) => html`<div class="stack wide">
       <${Explained} decision=${decision} />
+      ${decision.shadow?.length > 0 && html`<${ShadowOf} shadow=${decision.shadow} />`}
       <${Card} title="Facts"><${Facts} of=${[
         ["Decision", html`<code>${decision.id}</code>`],
         ["Work", html`<code>${decision.work_id}</code>`],

@@ -1,7 +1,7 @@
 // One recipient pool: whether it routes, its recipients, its rules, what waits, what was decided last.
 import { html } from "../lib/dom.js";
 import { to } from "../lib/route.js";
-import { condition, fallbackOf, reasonsOf, strategyOf } from "../lib/routing.js";
+import { condition, fallbackOf, offers, reasonsOf, strategyOf, whyWaits } from "../lib/routing.js";
 import { usePages } from "../lib/pages.js";
 import { useQuery } from "../lib/store.js";
 import { AskButton } from "../ui/dialog.js";
@@ -17,20 +17,38 @@ import { Engaged, SwitchButton, Usage } from "./routing_pools.js";
 import { Recipients } from "./routing_recipients.js";
 import { RuleList } from "./routing_rules.js";
 
-/** What waits, with why. @param {{id: string}} props */
-function Waiting({ id }) {
+/** What waits, with why. @param {{pool: import("../lib/routing.js").RecipientPool}} props */
+function Waiting({ pool }) {
+  const { id } = pool;
   const list = usePages(`/api/queues/${encodeURIComponent(id)}/items`, { topics: ["routing"], rest: 1000, keyOf: (row) => row.id });
   const columns = [
-    { key: "work", title: "Work", lead: true, cell: (row) => html`<code>${row.work_id}</code>${row.kind === "catchall" ? html` <span class="tag" title="Then it goes to the catchall pool, unless somebody here can take it before">hops ${html`<${Time} at=${row.hops_at} form="relative" />`}</span>` : ""}` },
+    { key: "work", title: "Work", lead: true, cell: (row) => html`<a href=${to.decision(row.decision_id)} title="The decision that left it here"><code>${row.work_id}</code></a>${row.kind === "catchall" ? html` <span class="tag" title="Then it goes to the catchall pool, unless somebody here can take it before">hops ${html`<${Time} at=${row.hops_at} form="relative" />`}</span>` : ""}` },
     { key: "priority", title: "Priority", number: true, cell: (row) => row.priority },
     { key: "since", title: "Waits since", cell: (row) => html`<${Time} at=${row.enqueued_at} />` },
-    { key: "why", title: "Why", className: "why", cell: (row) => html`<span class="soft">${reasonsOf(row.histogram).join(", ") || row.reason || "not tried yet"}</span>` },
+    { key: "why", title: "Why", className: "why", cell: (row) => html`<span class="soft" title=${reasonsOf(row.histogram).join(", ")}>${whyWaits(row, pool)}${row.wakes_at ? html`; tried again <${Time} at=${row.wakes_at} form="relative" /> at the latest` : ""}</span>` },
     { key: "until", title: "Gives up", cell: (row) => (row.expires_at ? html`<${Time} at=${row.expires_at} form="relative" />` : html`<span class="quiet">—</span>`) },
   ];
   return html`<${Card} title="Waiting" flush><${Loaded} query=${list} lines=${3}>${() => (list.rows.length === 0 ? html`<p class="pad small quiet">Nothing waits here.</p>` : html`
     <${List} rows=${list.rows} columns=${columns} keyOf=${(row) => row.id} label="What waits" />
     ${list.moreError && html`<${Fault} error=${list.moreError} again=${list.more} />`}
     <${ListFoot} count=${list.rows.length} what="waiting" more=${list.more} loading=${list.loadingMore} />`)}<//><//>`;
+}
+
+/** What its recipients may claim now; hidden fields are not shown here either. @param {{pool: import("../lib/routing.js").RecipientPool}} props */
+function Offered({ pool }) {
+  const query = useQuery(`/api/claim-queues/${encodeURIComponent(pool.config?.claim_queue_id ?? pool.id)}/items`, { topics: ["routing"], rest: 1000 });
+  const columns = [
+    { key: "work", title: "Work", lead: true, cell: (row) => html`<a href=${to.decision(row.decision_id)} title="The decision that offers it">${row.work.kind ?? "hidden"}</a> <code class="tiny quiet">${row.work.id ?? ""}</code>` },
+    { key: "priority", title: "Priority", number: true, cell: (row) => row.priority },
+    { key: "since", title: "Offered since", cell: (row) => html`<${Time} at=${row.offered_at} />` },
+    { key: "neglected", title: "Neglected", number: true, cell: (row) => row.neglect_count || html`<span class="quiet">—</span>` },
+    { key: "ends", title: "Offer ends", cell: (row) => html`<${Time} at=${row.ends_at} form="relative" />` },
+  ];
+  return html`<${Card} title="Offered" flush><${Loaded} query=${query} lines=${3}>${(offers) => {
+    const rows = offers.filter((row) => row.pool_id === pool.id);
+    return rows.length === 0 ? html`<p class="pad small quiet">Nothing is offered now.</p>` : html`<${List} rows=${rows} columns=${columns} keyOf=${(row) => row.id} label="What is offered" />
+      <${ListFoot} count=${rows.length} what=${rows.length === 1 ? "offer" : "offers"} />`;
+  }}<//><//>`;
 }
 
 /** @param {{pool: any, nameOf: (id: string) => string}} props */
@@ -66,7 +84,8 @@ export function RoutingPool({ id }) {
         </div>
         <${Recipients} pool=${pool} />
         <${Card} title="Rules of this pool" flush><${RuleList} path=${`/api/rules?pool_id=${encodeURIComponent(id)}&order=asc`} nameOf=${nameOf} none="No rule looks at its recipients." /><//>
-        <${Waiting} id=${id} />
+        ${offers(pool) && html`<${Offered} pool=${pool} />`}
+        <${Waiting} pool=${pool} />
         <${Card} title="Last decisions" flush><${DecisionList} path=${`/api/decisions?pool_id=${encodeURIComponent(id)}&pagination.page_size=20`} none="Nothing was routed here yet." /><//>
       </div>`}<//>`;
 }

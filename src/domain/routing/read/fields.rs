@@ -46,18 +46,21 @@ impl<'a> Fields<'a> {
             .map
             .keys()
             .filter(|name| !known.contains(&name.as_str()))
+            .take(limits::WORK_FAULTS_MAX)
             .cloned()
             .collect();
         for name in unknown {
-            let meant = known
-                .iter()
+            // The distance costs the product of both, in memory too; no field has such a name.
+            let near = known.iter().filter(|_| name.len() <= limits::HINT_BYTES_MAX);
+            let meant = near
                 .map(|word| (strsim::damerau_levenshtein(&name, word), *word))
                 .min()
                 .filter(|(distance, _)| *distance <= 2);
             let hint = meant.map_or_else(String::new, |(_, word)| format!("; did you mean `{word}`?"));
-            self.fault(&name, "field.unknown", format!("unknown field{hint}"));
-            self.map.remove(&name);
+            let shown: String = name.chars().take(limits::PLACE_NAME_CHARS_MAX).collect();
+            self.fault(&shown, "field.unknown", format!("unknown field{hint}"));
         }
+        self.map.retain(|name, _| known.contains(&name.as_str()));
     }
 
     /// The pointer of a field.

@@ -63,6 +63,7 @@ pub(super) enum Is {
     Checkpoint,
     Approval,
     Child(RunId),
+    Work,
     Branches,
     Retrying(i64),
     Succeeded,
@@ -78,7 +79,7 @@ impl Is {
             Is::Ready | Is::Held => "ready",
             Is::Queued(_) => "queued",
             Is::Running(_) | Is::Branches => "running",
-            Is::Timer(_) | Is::Poke(_) | Is::Checkpoint | Is::Approval | Is::Child(_) => "waiting",
+            Is::Timer(_) | Is::Poke(_) | Is::Checkpoint | Is::Approval | Is::Child(_) | Is::Work => "waiting",
             Is::Retrying(_) => "retrying",
             Is::Succeeded => "succeeded",
             Is::Failed => "failed",
@@ -287,8 +288,7 @@ impl Model<'_> {
                 "yes"
             }
             Fact::Child { step, run, end } => self.child(step.as_str(), *run, end),
-            // No plan of the model routes work; `routed` has its own tests.
-            Fact::WorkOver { .. } => "stale",
+            Fact::WorkOver { step, attempt, end } => self.work_over(step.as_str(), *attempt, end),
             Fact::Resume { step, value, .. } => {
                 let at = self.find(step.as_str());
                 let Some(at) = at.filter(|at| self.is(at) == Some(Is::Checkpoint)) else {
@@ -317,6 +317,19 @@ impl Model<'_> {
         match end {
             Ok(output) => self.succeed(&at, output.as_ref().map(|output| (**output).clone())),
             Err(error) => self.fail(&at, &error.code),
+        }
+        "yes"
+    }
+
+    fn work_over(&mut self, step: &str, attempt: u32, end: &Result<Arc<Value>, StepError>) -> &'static str {
+        let at = self.find(step);
+        let awaits = |at: &At| matches!(self.is(at), Some(Is::Running(_) | Is::Work));
+        let Some(at) = at.filter(awaits).filter(|at| self.steps[at].attempt == attempt) else {
+            return "stale";
+        };
+        match end {
+            Ok(output) => self.succeed(&at, Some((**output).clone())),
+            Err(error) => self.attempt_failed(&at, &error.code, error.retryable, 0),
         }
         "yes"
     }
@@ -417,7 +430,10 @@ impl Model<'_> {
                 self.attempt_failed(&at, &error.code, error.retryable, i64::try_from(after).unwrap());
             }
             AttemptEnd::Cancelled(_) => self.end(&at, Is::Cancelled),
-            AttemptEnd::Routed(_) => unreachable!("no plan of the model routes work"),
+            AttemptEnd::Routed(_) if self.ending.is_some() || self.around_is_over(&at) => {
+                self.end(&at, Is::Cancelled);
+            }
+            AttemptEnd::Routed(_) => self.become_now(&at, Is::Work),
             AttemptEnd::NotMet if self.step(&at).does != Does::Sensor => {
                 self.attempt_failed(&at, "sensor.not_met", true, 0);
             }
@@ -458,7 +474,7 @@ impl Model<'_> {
         let (now, step) = (self.now, self.step(at));
         let one = self.one(at).clone();
         if one.total_at.is_some_and(|total| total <= now) {
-            if matches!(one.is, Is::Running(_)) && step.does != Does::Task {
+            if matches!(one.is, Is::Running(_)) && !matches!(step.does, Does::Task | Does::Route(_)) {
                 self.one(at).over = true;
                 self.one(at).total_at = None;
             } else if one.is == Is::Branches {
@@ -477,6 +493,9 @@ impl Model<'_> {
             }
             (Is::Approval, Does::Approval { patience, .. }) if passed(*patience, one.since) => {
                 self.fail(at, "approval.timeout");
+            }
+            (Is::Work, Does::Route(limit)) if passed(*limit, one.since) => {
+                self.attempt_failed(at, "route.timeout", true, 0);
             }
             (Is::Ready | Is::Queued(_), _) if passed(step.queue, one.queued_since) => {
                 self.attempt_failed(at, "timeout.queue", true, 0);

@@ -62,7 +62,7 @@ impl Model<'_> {
             Some(Tri::Fault) => return self.fail(at, "?"),
         }
         match step.does {
-            Does::Task | Does::Command | Does::Sensor => self.make_ready(at),
+            Does::Task | Does::Command | Does::Sensor | Does::Route(_) => self.make_ready(at),
             Does::Number(number) => self.succeed(at, Some(json!({"v": number}))),
             Does::Fault | Does::Succeed(false) | Does::Scatter { items: None, .. } => self.fail(at, "?"),
             Does::Succeed(true) => self.succeed(at, Some(json!(42))),

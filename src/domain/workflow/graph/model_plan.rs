@@ -45,6 +45,8 @@ pub(super) enum Does {
     Task,
     Command,
     Sensor,
+    /// Seconds that it waits until its work is done.
+    Route(Option<u64>),
     /// A number.
     Number(i64),
     Fault,
@@ -105,7 +107,10 @@ pub(super) struct Plan {
 
 impl Step {
     pub(super) fn is_executed(&self) -> bool {
-        matches!(self.does, Does::Task | Does::Command | Does::Sensor)
+        matches!(
+            self.does,
+            Does::Task | Does::Command | Does::Sensor | Does::Route(_)
+        )
     }
 }
 
@@ -194,6 +199,10 @@ impl Step {
                 "STEP_TYPE_SENSOR",
                 json!({"command": "true", "poke_interval": "2s", "poke_timeout": "5s"}),
             ),
+            Does::Route(patience) => {
+                let args = json!({"work": {"kind": "'t'"}, "wait": "completion"});
+                ("STEP_TYPE_ROUTE", patient(args, *patience))
+            }
             Does::Number(number) => (
                 "STEP_TYPE_DATAFLOW",
                 json!({"operation": "project", "project": {"v": number.to_string()}}),
@@ -269,6 +278,7 @@ fn does(nested: u32) -> BoxedStrategy<Does> {
         8 => Just(Does::Task),
         4 => Just(Does::Command),
         2 => Just(Does::Sensor),
+        3 => limit(4).prop_map(Does::Route),
         5 => (0..9i64).prop_map(Does::Number),
         1 => Just(Does::Fault),
         3 => (0..4u64).prop_map(Does::Wait),

@@ -8,6 +8,7 @@ use proptest::test_runner::TestRunner;
 
 use super::model_plan::plan;
 use super::model_trial::{Trial, Try};
+use super::state::WaitsFor;
 use crate::domain::workflow::run::{StepPhase, StepState};
 
 fn tries() -> impl Strategy<Value = Vec<Try>> {
@@ -25,7 +26,7 @@ fn timeout() -> impl Strategy<Value = Option<u64>> {
 fn random_runs_meet_every_state() {
     let mut runner = TestRunner::deterministic();
     let mut met: BTreeSet<String> = BTreeSet::new();
-    for _ in 0..150 {
+    for _ in 0..300 {
         let tree = (plan(1..9, 2), tries(), timeout()).new_tree(&mut runner).unwrap();
         let (plan, tries, timeout) = tree.current();
         let mut trial = Trial::new(&plan, timeout);
@@ -39,6 +40,13 @@ fn random_runs_meet_every_state() {
                 } else {
                     step.phase.word().to_owned()
                 });
+                if let StepPhase::Waiting {
+                    on: WaitsFor::Work { .. },
+                    ..
+                } = step.phase
+                {
+                    met.insert("waits for work".to_owned());
+                }
                 if step.graph.as_ref().is_some_and(|graph| graph.over.is_some()) {
                     met.insert(format!("over {}", kind_word(&trial, step)));
                 }
@@ -53,6 +61,7 @@ fn random_runs_meet_every_state() {
     let over = [
         "over STEP_TYPE_SCATTER".to_owned(),
         "over STEP_TYPE_COMMAND".to_owned(),
+        "waits for work".to_owned(),
     ];
     let wanted: BTreeSet<String> = steps
         .split(' ')

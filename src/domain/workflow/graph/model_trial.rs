@@ -16,7 +16,7 @@ use super::state::WaitsFor;
 use super::tick::{AttemptEnd, Changes, Fact, StepError};
 use crate::domain::workflow::run::{Run, RunState, StepPhase, StepState, Trigger};
 use crate::domain::workflow::tick::{Fact as ClaimFact, fold};
-use crate::words::ids::RunId;
+use crate::words::ids::{RunId, WorkId};
 use crate::words::names::{JobName, StepRef};
 use crate::words::time::Millis;
 
@@ -337,8 +337,10 @@ impl<'p> Trial<'p> {
             return None;
         };
         let is_sensor = matches!(self.node_of(&step), StepKind::Sensor(_));
+        let is_route = matches!(self.node_of(&step), StepKind::Route(_));
         let fail = |code: &str| AttemptEnd::Failed(StepError::new(code, "it broke"));
         let end = match how % 20 {
+            0..=13 if is_route => AttemptEnd::Routed(WorkId([how; 16])),
             0..=8 => AttemptEnd::Succeeded(Some(Arc::new(json!(how)))),
             9 => AttemptEnd::Succeeded(None),
             10..=13 if is_sensor => AttemptEnd::NotMet,
@@ -382,6 +384,21 @@ impl<'p> Trial<'p> {
         Some(Fact::Child { step, run, end })
     }
 
+    /// The work of a step that waits for it, or has not told yet that it does; or of an attempt before.
+    fn work_over(&self, which: u16, how: u8) -> Option<Fact> {
+        let routes = |step: &StepRef| matches!(self.node_of(step), StepKind::Route(_));
+        let mut all =
+            self.having(|phase| matches!(phase, StepPhase::Running { .. } | StepPhase::Waiting { .. }));
+        all.retain(routes);
+        let step = pick(&all, which)?;
+        let attempt = self.rows.steps[&step].attempt - u32::from(how % 9 == 8);
+        let end = match how % 4 {
+            0 => Err(StepError::new("route.dropped", "nobody has done it")),
+            _ => Ok(Arc::new(json!(how))),
+        };
+        Some(Fact::WorkOver { step, attempt, end })
+    }
+
     fn timer_of(&self, step: &StepRef) -> Option<i64> {
         let graph = self.rows.steps[step].graph.as_ref()?;
         graph.timer.map(|timer| timer.0)
@@ -407,7 +424,8 @@ impl<'p> Trial<'p> {
             0..=49 => self.ended(which, how),
             50..=61 => self.next_timer(),
             62..=65 => pick(&all, which).map(|step| Fact::Due { step }),
-            66..=69 => self.child_ended(which, how),
+            66..=67 => self.child_ended(which, how),
+            68..=69 => self.work_over(which, how),
             70..=73 => {
                 let waiting = self.having(|phase| matches!(phase, StepPhase::Waiting { .. }));
                 let step = pick(&waiting, which)?;
@@ -488,7 +506,11 @@ impl<'p> Trial<'p> {
             if matches!(self.rows.run.state, RunState::Paused { .. }) {
                 self.tell(&[Fact::Unpause { by }]);
             } else if self.claim(round).is_some() {
-            } else if let Some(fact) = self.ended(round, 0).or_else(|| self.child_ended(0, 2)) {
+            } else if let Some(fact) = self
+                .ended(round, 0)
+                .or_else(|| self.child_ended(0, 2))
+                .or_else(|| self.work_over(0, 1))
+            {
                 self.tell(&[fact]);
             } else {
                 self.answer_or_wait();

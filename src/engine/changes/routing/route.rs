@@ -14,7 +14,7 @@ use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::domain::routing::work::Work;
 use crate::store::tables::STRATEGY_STATES;
 use crate::store::{Abort, Rows, StoreError, Tx, decisions, memory, routing_live, waiting_work};
-use crate::words::ids::{DecisionId, RecipientPoolId, TenantId};
+use crate::words::ids::{DecisionId, RecipientPoolId, TenantId, WorkId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
@@ -107,8 +107,8 @@ pub enum No {
 pub enum Routed {
     /// Decided, and written.
     Decided(Box<Written>),
-    /// The same work was decided before: that decision, as it was kept.
-    Existing(JsonText),
+    /// The same work was decided before: which, and that decision as it was kept.
+    Existing(WorkId, JsonText),
     /// Not decided.
     Not(No),
 }
@@ -165,7 +165,7 @@ pub fn commit(
     if let Some(existing) = existing
         && let Some(row) = decisions::decision(tx, tenancy.tenant, existing)?
     {
-        return Ok(Routed::Existing(row.text));
+        return Ok(Routed::Existing(row.work, row.text));
     }
     match &judged.outcome {
         Ok(passed) => Ok(Routed::Decided(Box::new(write::decision(

@@ -17,12 +17,22 @@ use crate::store::keys::DigestKey;
 use crate::store::live_rows::{DecisionRow, WorkWaiter};
 use crate::store::routing_live::{self, Lookup};
 use crate::store::tables::{DECISION_INDEX, WORK_WAITERS};
-use crate::store::{Abort, Rows, StoreError, Tx, graphs, runs};
+use crate::store::{Abort, Rows, StoreError, Tx, graphs, offers, routing_objects, runs, waiting_work};
 use crate::words::ids::{DecisionId, TenantId, WorkId};
+use crate::words::limits;
 use crate::words::payload::JsonText;
 
 /// Decisions over the same work that are looked through for who has done it.
 const DECISIONS_LOOKED_AT: usize = 256;
+/// Outcomes after which work waits: where nobody had it after them, it was taken away.
+const WAITS: [&str; 6] = [
+    "queued",
+    "queued_for_claim",
+    "offered",
+    "overflowed",
+    "deferred_catchall",
+    "escalated",
+];
 
 /// What became of the work of a step.
 #[derive(Debug, Clone)]
@@ -31,6 +41,8 @@ pub enum Done {
     Decided {
         /// The decision.
         text: JsonText,
+        /// Over which work: where the work of the step is a duplicate, the work that was routed before.
+        work: WorkId,
         /// The work is not over.
         is_open: bool,
         /// The decision, if it was made now.
@@ -38,6 +50,8 @@ pub enum Done {
     },
     /// It is not.
     Not(No),
+    /// It is a duplicate of work for which so many wait that nobody else may.
+    Crowded(WorkId),
 }
 
 /// Decides, unless this attempt has a decision; with a waiter its step hears when the work is over.
@@ -52,16 +66,28 @@ pub fn decide(
     if let Some((_, first)) = of_work(tx, tenant, work, true, 1)?.into_iter().next() {
         return Ok(Done::Decided {
             text: first.text,
-            is_open: tx.has(&WORK_WAITERS, &(tenant, work))?,
+            work,
+            is_open: tx.has(&WORK_WAITERS, &(tenant, work, work))?,
             written: None,
         });
     }
     let written = match route::commit(tx, shelf, tenancy, wish, judged)? {
         Routed::Decided(written) => written,
-        Routed::Existing(text) => {
+        Routed::Existing(existing, text) => {
+            let is_open = waiter.is_some() && is_open(tx, tenant, existing)?;
+            if let Some(waiter) = waiter.filter(|_| is_open) {
+                let key = (tenant, existing, work);
+                let most = limits::WORK_WAITERS_MAX;
+                let others = tx.scan(&WORK_WAITERS, &(tenant, existing), None, most)?.len();
+                if others >= most && !tx.has(&WORK_WAITERS, &key)? {
+                    return Ok(Done::Crowded(existing));
+                }
+                tx.put(&WORK_WAITERS, &key, waiter)?;
+            }
             return Ok(Done::Decided {
                 text,
-                is_open: false,
+                work: existing,
+                is_open,
                 written: None,
             });
         }
@@ -70,12 +96,13 @@ pub fn decide(
     // What nobody has and nobody may get is over already.
     let is_open = written.item.is_some() || !written.decision.winners.is_empty();
     if let Some(waiter) = waiter.filter(|_| is_open) {
-        tx.put(&WORK_WAITERS, &(tenant, work), waiter)?;
+        tx.put(&WORK_WAITERS, &(tenant, work, work), waiter)?;
     }
     let kept = decisions::decision(tx, tenant, written.decision.id)?;
     let text = kept.expect("it was kept just now").text;
     Ok(Done::Decided {
         text,
+        work,
         is_open,
         written: Some(written),
     })
@@ -104,19 +131,79 @@ fn of_work(
 
 /// Work is over: whoever waits for it hears so.
 pub(super) fn over(tx: &mut Tx<'_>, tenant: TenantId, work: WorkId) -> Result<(), StoreError> {
-    let Some(waiter) = tx.get(&WORK_WAITERS, &(tenant, work))? else {
-        return Ok(());
-    };
-    tx.remove(&WORK_WAITERS, &(tenant, work))?;
-    let Some(run) = runs::by_id(tx, waiter.run)?.filter(|run| !run.state.is_terminal()) else {
-        return Ok(());
-    };
-    let fact = StoredFact::WorkOver {
-        step: waiter.step,
-        attempt: waiter.attempt,
-        work,
-    };
-    graphs::append_fact(tx, &run, &fact)
+    for (key, waiter) in tx.scan(&WORK_WAITERS, &(tenant, work), None, usize::MAX)? {
+        tx.remove(&WORK_WAITERS, &key)?;
+        let Some(run) = runs::by_id(tx, waiter.run)?.filter(|run| !run.state.is_terminal()) else {
+            continue;
+        };
+        let fact = StoredFact::WorkOver {
+            step: waiter.step,
+            attempt: waiter.attempt,
+            work,
+        };
+        graphs::append_fact(tx, &run, &fact)?;
+    }
+    Ok(())
+}
+
+/// Whether somebody has the work, or may get it yet.
+fn is_open(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<bool, StoreError> {
+    if !waiting_work::items_of(rows, tenant, work)?.is_empty() {
+        return Ok(true);
+    }
+    for (id, _) in of_work(rows, tenant, work, false, DECISIONS_LOOKED_AT)? {
+        for assignment in routing_live::by(rows, tenant, (Lookup::Decision, id.0), usize::MAX)? {
+            let held = routing_live::assignment(rows, tenant, assignment)?;
+            if held.is_some_and(|held| held.state.is_live()) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Where work is that is not over, in words: who has it, or where it waits and why.
+pub fn stand_of(rows: &mut impl Rows, tenant: TenantId, work: WorkId) -> Result<String, StoreError> {
+    for (id, _) in of_work(rows, tenant, work, false, DECISIONS_LOOKED_AT)? {
+        for assignment in routing_live::by(rows, tenant, (Lookup::Decision, id.0), usize::MAX)? {
+            let held = routing_live::assignment(rows, tenant, assignment)?;
+            if let Some(held) = held.filter(|held| held.state.is_live()) {
+                let recipient = routing_objects::recipient(rows, tenant, held.recipient)?;
+                let name = recipient.map_or_else(|| held.recipient.to_string(), |found| found.name);
+                let until = held
+                    .deadline_at
+                    .map_or_else(String::new, |at| format!(", until {at} at most"));
+                let since = held.created_at;
+                return Ok(format!(
+                    "{name} has it since {since} ({}){until}",
+                    held.state.word()
+                ));
+            }
+        }
+    }
+    for id in waiting_work::items_of(rows, tenant, work)? {
+        let (recipient_pool, how) = if let Some(item) = waiting_work::item(rows, tenant, id)? {
+            let counted = item
+                .histogram
+                .iter()
+                .map(|(code, count)| format!("{count} x {code}"));
+            let why = counted.collect::<Vec<_>>().join(", ");
+            let why = if why.is_empty() {
+                String::new()
+            } else {
+                format!(" ({why})")
+            };
+            (item.recipient_pool, format!("nobody can take it yet{why}"))
+        } else if let Some(offer) = offers::offer(rows, tenant, id)? {
+            (offer.recipient_pool, "nobody has claimed it yet".to_owned())
+        } else {
+            continue;
+        };
+        let found = routing_objects::recipient_pool(rows, tenant, recipient_pool)?;
+        let name = found.map_or_else(|| recipient_pool.to_string(), |found| found.name);
+        return Ok(format!("it waits in pool {name}, where {how}"));
+    }
+    Ok("it is over, and the run is about to hear so".to_owned())
 }
 
 /// What was made of work that is over, or why nothing was.
@@ -142,7 +229,10 @@ pub fn end_of(
             last.get_or_insert(assignment);
         }
     }
-    Ok(Err(why(decided.first().map(|(_, row)| row), last.as_ref())))
+    Ok(Err(why(
+        decided.first().map(|(id, row)| (*id, row)),
+        last.as_ref(),
+    )))
 }
 
 /// The decision, and what the one who has done the work has made of it.
@@ -164,23 +254,40 @@ fn output(decision: &JsonText, assignment: &Assignment) -> Value {
 }
 
 /// The failure of a step whose work nobody has done.
-fn why(newest: Option<&DecisionRow>, last: Option<&Assignment>) -> StepError {
-    let outcome = newest.map_or("gone", |row| row.outcome.as_str());
-    let has_ended = last.and_then(|assignment| assignment.end.as_ref().map(|end| (assignment, end)));
-    match has_ended {
-        Some((assignment, end)) if outcome == "assigned" => {
-            let word = assignment.state.word();
-            StepError::new(
-                format!("route.{word}"),
-                format!("the work was {word}: {}", end.reason),
-            )
-        }
-        _ if outcome == "queued" || outcome == "offered" => {
-            StepError::new("route.cancelled", "the work was taken out of its queue")
-        }
-        _ => StepError::new(
-            format!("route.{outcome}"),
-            format!("the work went to nobody: {outcome}"),
-        ),
+fn why(newest: Option<(DecisionId, &DecisionRow)>, last: Option<&Assignment>) -> StepError {
+    let Some((id, row)) = newest else {
+        let message = "nobody can say what became of the work: its decisions are not kept any more";
+        return StepError::new("route.gone", message).for_good();
+    };
+    // Who had it last had it by the newest decision: then its end is the answer, and that decision's otherwise.
+    let ended = last.filter(|assignment| assignment.decision == id);
+    if let Some((assignment, end)) = ended.and_then(|last| last.end.as_ref().map(|end| (last, end))) {
+        let reason = match end.reason.as_str() {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        let how = match end.kind {
+            EndKind::Rejected => "rejected",
+            EndKind::GivenBack | EndKind::Warranty => "given back for good",
+            EndKind::Completed => "done",
+            EndKind::Deadline | EndKind::Neglected | EndKind::Released | EndKind::Escalated => {
+                "not done in time"
+            }
+        };
+        return StepError::new(
+            format!("route.{}", assignment.state.word()),
+            format!("the work was {how}{reason}"),
+        );
     }
+    let outcome = row.outcome.as_str();
+    if WAITS.contains(&outcome) {
+        let message = "the work was taken out of its queue before anybody had it";
+        return StepError::new("route.cancelled", message);
+    }
+    let text: Value = row.text.read().unwrap_or_default();
+    let said = text["summary"].as_str().filter(|said| !said.is_empty());
+    StepError::new(
+        format!("route.{outcome}"),
+        said.map_or_else(|| format!("the work went to nobody: {outcome}"), str::to_owned),
+    )
 }

@@ -20,7 +20,9 @@ use crate::domain::routing::snapshot;
 use crate::domain::routing::waiting::{WaitKind, Waiting};
 use crate::store::live_rows::{DecisionRow, SeenRow};
 use crate::store::tables::{LEARNED, STRATEGY_STATES};
-use crate::store::{Rows, StoreError, Tx, decisions, memory, offers, routing_live, waiting_work};
+use crate::store::{
+    Rows, StoreError, Tx, decisions, memory, offers, routing_live, routing_objects, waiting_work,
+};
 use crate::words::ids::{AssignmentId, ClaimQueueId, RecipientPoolId, WaitingId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
@@ -88,6 +90,11 @@ pub(super) fn decision(
     decisions::keep_work(tx, tenant, decision.work, &work)?;
     keep(tx, tenancy, wish, passed, &mut decision, item)?;
     tell(tx, passed, &decision);
+    for (rule, error) in &passed.rule_errors {
+        routing_objects::note_rule_error(tx, tenant, *rule, error, (decision.id, decision.at))?;
+        // Whoever looks at a rule sees when it begins to fail.
+        tx.tell("routing.rule_error", rule, 0, None);
+    }
     // The step that has routed new work hears of its decision itself.
     if passed.ends == Ends::Over && wish.item.is_some() {
         steps::over(tx, tenant, decision.work)?;
