@@ -381,7 +381,7 @@ async fn set(session: &Session, arguments: &SetArguments) -> Result<Exit, Failur
     let mode = fields::text(data, &["pipeline_mode"]).unwrap_or_default();
     told(
         session,
-        &made,
+        &answer,
         &format!("tenant {name}: {place}; pipeline mode {mode}"),
     )
 }

@@ -18,6 +18,7 @@ use super::param::{Kind, Param};
 use super::routing::{self, EXPECTED, VIEW};
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::print::View;
+use crate::engine::changes::declared::Wisher;
 use crate::engine::changes::rules::{self as changes, shown};
 use crate::engine::never_true;
 use crate::store::tables::{RULE_ERRORS, RULES};
@@ -166,13 +167,12 @@ pub(super) async fn patch(
 ) -> Result<Response, Problem> {
     let one = Wanted::<AllRules>::of(&app, &caller, &text)?;
     let id = routing::id_of::<RuleId>(KIND, &text)?;
-    let (once, sent) = routing::guarded_fields(once, &body)?;
+    let (_, sent) = routing::guarded_fields(once.clone(), &body)?;
     let never = never_true(&app, caller.tenant, Some(id), &sent).await?;
-    one.change(&app, once, "change rule", move |tx, by, id| {
-        let outcome = changes::patch(tx, by, id, sent.clone())?;
-        Ok(outcome.warned(never.as_ref()))
-    })
-    .await
+    let work = move |tx: &mut Tx<'_>, by: &Wisher, id: RuleId, sent: Map<String, Value>| {
+        Ok(changes::patch(tx, by, id, sent)?.warned(never.as_ref()))
+    };
+    one.patch(&app, once, &body, ("change rule", work)).await
 }
 
 /// Removes one.
