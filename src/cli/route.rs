@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::fields;
 use super::session::Session;
-use super::show::{Fit, Show, dash};
+use super::show::{Show, dash};
 use super::table::{Kind, Table};
 use super::workflow_dry::read_input;
 
@@ -136,7 +136,7 @@ fn say(show: &Show, body: &Body) -> Result<(), Failure> {
         .and_then(Value::as_array);
     let candidates = candidates.map(Vec::as_slice).unwrap_or_default();
     if !candidates.is_empty() {
-        show.fitting(|fit| table(candidates, fit))?;
+        show.fitting(|_| table(candidates, show.width().is_some()))?;
     }
     Ok(())
 }
@@ -167,7 +167,8 @@ fn rank(candidate: &Value) -> u8 {
 /// Columns of a name beside its reason, which matters more.
 const NAME_CHARS_MAX: usize = 28;
 
-fn table(candidates: &[Value], fit: Fit) -> Table {
+/// `is_narrow`: it goes to a terminal.
+fn table(candidates: &[Value], is_narrow: bool) -> Table {
     let mut table = Table::new(&[
         ("RECIPIENT", Kind::Name),
         ("VERDICT", Kind::Whole),
@@ -177,7 +178,7 @@ fn table(candidates: &[Value], fit: Fit) -> Table {
     ordered.sort_by_key(|candidate| rank(candidate));
     for candidate in ordered {
         let mut name = fields::text(candidate, &["recipient"]).unwrap_or_default();
-        if fit != Fit::Wide && name.chars().count() > NAME_CHARS_MAX {
+        if is_narrow && name.chars().count() > NAME_CHARS_MAX {
             name = name.chars().take(NAME_CHARS_MAX - 1).collect::<String>() + "…";
         }
         table.row(&[
@@ -256,7 +257,7 @@ mod tests {
             colour: false,
             titles: false,
         };
-        let text = table(&candidates, Fit::Narrow).render(place);
+        let text = table(&candidates, true).render(place);
         let firsts: Vec<&str> = text.lines().filter_map(|line| line.split("  ").next()).collect();
         assert_eq!(firsts, ["c", "b", "a name that is longer than …"]);
         assert!(text.contains("capacity.concurrent (current 5, max 5)"), "{text}");

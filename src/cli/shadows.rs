@@ -320,7 +320,10 @@ fn shares_table(shares: &[Value]) -> Table {
         ("WOULD BE", Kind::Number),
         ("SHIFT", Kind::Number),
     ]);
-    for share in shares {
+    let mut sorted: Vec<&Value> = shares.iter().collect();
+    let shift = |share: &Value| (real(share, "candidate") - real(share, "production")).abs();
+    sorted.sort_by(|one, other| shift(other).total_cmp(&shift(one)));
+    for share in sorted {
         let (now, then) = (real(share, "production"), real(share, "candidate"));
         table.row(&[
             fields::text(share, &["recipient", "recipient_id"]).unwrap_or_else(dash),

@@ -176,6 +176,8 @@ async fn what_is_huge_is_refused_shortly() {
     }
     let named = json!({"work": {"kind": "t"}, "pool_id": desk, "strategy_options": {long.clone(): 1}});
     refused(&face, "/api/route", &named).await;
+    let named = json!({"work": {"kind": "t"}, "pool_id": desk, "strategy": "random", "strategy_options": {"random": many}});
+    refused(&face, "/api/route", &named).await;
     for path in [
         "/api/pools",
         "/api/rules",
@@ -451,5 +453,37 @@ async fn what_looks_on_takes_only_what_it_knows() {
                 answer.text
             );
         }
+    }
+}
+
+/// Options of a request are checked where they stand, also those of strategies that are not asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn options_of_a_request_are_not_ignored() {
+    let face = Face::new().await;
+    let desk = created(&face, "/api/pools", json!({"name": "desk"})).await;
+    for (options, pointer, code) in [
+        (
+            json!({"random": {"x": 1}}),
+            "/strategy_options/random/x",
+            "option.unknown",
+        ),
+        (
+            json!({"nobody": {}}),
+            "/strategy_options/nobody",
+            "strategy.unknown",
+        ),
+        (
+            json!({"power_of_two_choices": {"choices": "a"}}),
+            "/strategy_options/power_of_two_choices/choices",
+            "option.type",
+        ),
+    ] {
+        let body = json!({"work": {"kind": "t"}, "pool_id": desk, "strategy_options": options});
+        let answer = refused(&face, "/api/route", &body).await.json();
+        assert_eq!(
+            (&answer["errors"][0]["pointer"], &answer["errors"][0]["code"]),
+            (&json!(pointer), &json!(code)),
+            "{answer}"
+        );
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::fault::Fault;
 use super::objects::{Explain, Location};
 use super::pass::Request;
+use super::strategies::check_options;
 use super::work::Work;
 use crate::words::ids::WorkId;
 use crate::words::limits;
@@ -323,15 +324,18 @@ impl Reader {
             None => {}
             Some(Value::Object(of_strategies)) => {
                 for (strategy, of_strategy) in of_strategies {
+                    let shown: String = strategy.chars().take(limits::PLACE_NAME_CHARS_MAX).collect();
+                    let key = shown.replace('~', "~0").replace('/', "~1");
+                    let at = format!("/strategy_options/{key}");
                     match of_strategy {
                         Value::Object(map) => {
+                            // Also those of a strategy that is not asked in the end: nothing is ignored silently.
+                            let faults = check_options(&at, strategy, map);
+                            self.faults
+                                .extend(faults.into_iter().take(limits::WORK_FAULTS_MAX));
                             options.insert(strategy.clone(), map.clone());
                         }
-                        other => {
-                            let shown: String = strategy.chars().take(limits::PLACE_NAME_CHARS_MAX).collect();
-                            let key = shown.replace('~', "~0").replace('/', "~1");
-                            self.wrong(&format!("/strategy_options/{key}"), "an object", other);
-                        }
+                        other => self.wrong(&at, "an object", other),
                     }
                 }
             }
