@@ -113,10 +113,13 @@ fn sentence(data: &Value) -> String {
 
 /// Why a file cannot be read, in words for people.
 pub(super) fn unreadable(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
-        std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
-        kind => kind.to_string(),
+    let kind = error.kind();
+    if kind == std::io::ErrorKind::NotFound {
+        "it does not exist".to_owned()
+    } else if kind == std::io::ErrorKind::InvalidData {
+        "it is not UTF-8 text".to_owned()
+    } else {
+        kind.to_string()
     }
 }
 

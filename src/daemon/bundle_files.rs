@@ -69,9 +69,13 @@ fn text_of(path: &Path, name: &str) -> Result<String, Fault> {
     let most = limits::BUNDLE_BYTES_MAX as u64 + 1;
     let mut bytes = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-    read.map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => refuse("the file does not exist".to_owned()),
-        kind => refuse(format!("the file cannot be read: {kind}")),
+    read.map_err(|error| {
+        let kind = error.kind();
+        refuse(if kind == std::io::ErrorKind::NotFound {
+            "the file does not exist".to_owned()
+        } else {
+            format!("the file cannot be read: {kind}")
+        })
     })?;
     String::from_utf8(bytes).map_err(|_| refuse("the file is not UTF-8 text".to_owned()))
 }

@@ -115,7 +115,7 @@ struct Kept {
     /// The file that was read last.
     known: Option<Stamp>,
     /// Another one that may still be written.
-    settling: Option<Option<Stamp>>,
+    settling: Option<Seen>,
     /// What stands in it, until it is applied.
     next: Option<Next>,
     /// What was applied last.
@@ -128,12 +128,20 @@ struct Kept {
     compared_at: Millis,
 }
 
+/// A file as one look has found it; nothing where there was none.
+#[derive(Debug, PartialEq)]
+struct Seen(Option<Stamp>);
+
+/// What was in force at some time; nothing if nothing was.
+#[derive(Debug, PartialEq)]
+struct InForce(Option<BundleLoad>);
+
 /// A file that is to be applied.
 #[derive(Debug)]
 struct Next {
     file: Arc<BundleFile>,
     /// What had been put in force when it was read: whoever comes later, wins.
-    since: Option<Option<BundleLoad>>,
+    since: Option<InForce>,
 }
 
 /// What the store could not do now.
@@ -297,8 +305,8 @@ impl Reconciler {
                 kept.settling = None;
                 return false;
             }
-            if kept.settling != Some(stamp) {
-                kept.settling = Some(stamp);
+            if kept.settling != Some(Seen(stamp)) {
+                kept.settling = Some(Seen(stamp));
                 return false;
             }
         }
@@ -326,7 +334,7 @@ impl Reconciler {
 
     async fn tenant_of(&self, index: usize) -> Result<Option<TenantId>, NotNow> {
         let name = self.kept[index].wanted.tenant.clone();
-        let all = self.engine.read(|tx| access::tenants(tx)).await?;
+        let all = self.engine.read(access::tenants).await?;
         Ok(all
             .into_iter()
             .find(|(_, known)| *known == name)
@@ -514,7 +522,8 @@ impl Kept {
         self.standing.changes = news().take(limits::BUNDLE_CHANGES_SHOWN_MAX).cloned().collect();
         // Somebody else may have put a newer file in force while this one could not be.
         let is_due = self.next.as_mut().is_some_and(|next| {
-            next.file.digest == file.digest && *next.since.get_or_insert_with(|| load.clone()) == load
+            let before = next.since.get_or_insert_with(|| InForce(load.clone()));
+            next.file.digest == file.digest && before.0 == load
         });
         let is_own = load.as_ref().is_some_and(|load| load.digest == file.digest);
         self.standing.other = load.filter(|_| !is_own);

@@ -101,12 +101,15 @@ pub(super) fn place_of(paging: &Paging) -> Option<[u8; 16]> {
     paging.after.as_deref().and_then(|bytes| bytes.try_into().ok())
 }
 
+/// An id of bytes, and the bytes of an id.
+type IdBytes<I> = (fn([u8; 16]) -> I, fn(I) -> [u8; 16]);
+
 /// A page of those rows of a tenant that `shown` shows; at most `most` are looked at.
 pub(super) fn page<R: Rows, I: Copy, T: Record>(
     rows: &mut R,
     table: &Table<(TenantId, I), T>,
     (tenant, paging, most): (TenantId, &Paging, usize),
-    (id_of, bytes_of): (fn([u8; 16]) -> I, fn(I) -> [u8; 16]),
+    (id_of, bytes_of): IdBytes<I>,
     mut shown: impl FnMut(&mut R, I, &T) -> Result<Option<Value>, StoreError>,
 ) -> Result<Page<Value>, StoreError>
 where
