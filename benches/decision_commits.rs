@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use ductor::domain::routing::ask;
+use ductor::domain::routing::objects::PipelineMode;
 use ductor::engine::changes::declared::{Outcome, Wisher};
 use ductor::engine::changes::routing::route::{self, Routed, Wish};
 use ductor::engine::changes::routing::shelf::Shelf;
@@ -89,6 +90,7 @@ fn declare(tx: &mut Tx<'_>) -> Result<(), Abort> {
     let me = Wisher {
         tenant: TENANT,
         principal: "bench".to_owned(),
+        egress: [].into(),
     };
     let done = |outcome: Outcome| assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     for (place, strategy) in STRATEGIES.into_iter().enumerate() {
@@ -116,7 +118,7 @@ async fn load(store: &Store, place: usize, callers: usize, time: Duration) -> Lo
     let (count, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let tenancy = Arc::new(
         store
-            .read(|tx| Tenancy::of(tx, TENANT))
+            .read(|tx| Tenancy::of(tx, TENANT, PipelineMode::Linear))
             .expect("a readable store"),
     );
     let (shelf, before) = (Shelf::default(), store.stats().commits);

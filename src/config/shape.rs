@@ -417,14 +417,13 @@ impl Shape {
             Self::Optional(shape) => shape.wrong(),
             Self::HiddenMap => vec!["{'a b': c}".to_owned()],
             Self::Files | Self::FilesOr(Section::Crontab) => vec!["nowhere.yaml".to_owned()],
-            Self::FilesOr(_) => vec!["''".to_owned()],
             Self::Texts(text) => plain(text).map(|word| format!("[{word}]")).collect(),
             Self::Duration(min, max) => {
                 let below = (min > 0).then(|| format!("{}ms", min - 1));
                 let above = (max != u64::MAX).then(|| format!("{}ms", max + 1));
                 below.into_iter().chain(above).collect()
             }
-            Self::Command => vec!["''".to_owned()],
+            Self::FilesOr(_) | Self::Command => vec!["''".to_owned()],
             Self::Schedule => vec!["'* * *'".to_owned(), "''".to_owned()],
             Self::Environment => vec!["{'A B': c}".to_owned()],
             Self::Boolean

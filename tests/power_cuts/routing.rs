@@ -2,8 +2,9 @@
 //! that looks on.
 
 use ductor::domain::routing::ask;
-use ductor::domain::routing::objects::RecipientState;
+use ductor::domain::routing::objects::{PipelineMode, RecipientState};
 use ductor::domain::routing::pass::Request;
+use ductor::domain::routing::turns::Served;
 use ductor::engine::changes::declared::{Outcome, Wisher};
 use ductor::engine::changes::routing::assignments::{self, Act};
 use ductor::engine::changes::routing::route::{self, Wish};
@@ -35,6 +36,7 @@ fn me() -> Wisher {
     Wisher {
         tenant: TENANT,
         principal: "tester".to_owned(),
+        egress: [].into(),
     }
 }
 
@@ -87,7 +89,7 @@ impl Stage<'_> {
 
     fn tenancy(&self) -> Tenancy {
         self.store
-            .read(|tx| Tenancy::of(tx, TENANT))
+            .read(|tx| Tenancy::of(tx, TENANT, PipelineMode::Linear))
             .expect("a readable store")
     }
 
@@ -167,7 +169,7 @@ impl Stage<'_> {
             });
         }
         let found = self.store.read(|tx| {
-            let Some(walk) = drain::walks(tx, 1)?.into_iter().next() else {
+            let Some(walk) = drain::walks(tx, &mut Served::default(), 1)?.into_iter().next() else {
                 return Ok(None);
             };
             let tried = drain::look(tx, &cache, &tenant, &walk, now)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ductor::domain::report::Tails;
+use ductor::domain::routing::objects::PipelineMode;
 use ductor::domain::slots::admission::Pause;
 use ductor::domain::slots::claim::{ClockId, Place, ProcessRef};
 use ductor::domain::slots::entry::reason;
@@ -113,6 +114,8 @@ impl Work {
             locks_trusted: true,
             notify: Notify::default(),
             egress: [].into(),
+            pipeline_mode: PipelineMode::Linear,
+            alert_secret: None,
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("nodes")).expect("a folder for the sockets");
