@@ -568,6 +568,10 @@ fn object_conforms(document: &Value, schema: &Value, fields: &Map<String, Value>
         match properties.get(name) {
             Some(schema) => conforms(document, schema, value).map_err(|why| format!("{name}: {why}"))?,
             None if open => {}
+            None if resolved(document, schema)["additionalProperties"].is_object() => {
+                let rest = &resolved(document, schema)["additionalProperties"];
+                conforms(document, rest, value).map_err(|why| format!("{name}: {why}"))?;
+            }
             None => return Err(format!("`{name}` is not described")),
         }
     }
