@@ -147,7 +147,7 @@ shapes! {
     VerdictShape as DecisionCandidate {
         recipient: String,
         recipient_id: String,
-        /// `won`, `eligible` or `ineligible`, in the words of the decision.
+        /// `won`, `lost` or `rejected`.
         verdict: String,
         stage: u32,
         ;

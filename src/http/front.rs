@@ -177,7 +177,8 @@ async fn routed(app: &App, request: Request, next: Next) -> Response {
     }
     let passage = match once::look_up(app, &mut parts, &bytes).await {
         Ok(Gate::Open(passage)) => Some(passage),
-        Ok(Gate::Closed) => None,
+        Ok(Gate::Guarded) => None,
+        Ok(Gate::Closed(response)) => return response,
         Err(problem) if is_plain(parts.uri.path()) => return problem.with_sentence().into_response(),
         Err(problem) => return problem.into_response(),
     };

@@ -71,8 +71,10 @@ pub(super) struct Passage {
 pub(super) enum Gate {
     /// It goes on.
     Open(Passage),
-    /// It was answered before; the guard of its route gives that out, to whom may still ask.
-    Closed,
+    /// It was answered before.
+    Closed(Response),
+    /// It was answered before; the guard of its route gives that out, if the token of now may ask for it too.
+    Guarded,
 }
 
 /// The answer of before, on its way to the guard.
@@ -97,7 +99,7 @@ pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result
     let Some(caller) = parts.extensions.get::<Caller>() else {
         return open(None);
     };
-    let tenant = caller.tenant.0.to_string();
+    let (tenant, by_token) = (caller.tenant.0.to_string(), caller.token.is_some());
     let ticket = Ticket {
         tenant: caller.tenant,
         key: digest_of_parts(&["idempotency", &tenant, &caller.mark(), &key]),
@@ -112,9 +114,15 @@ pub(super) async fn look_up(app: &App, parts: &mut Parts, body: &[u8]) -> Result
     let held = app.in_flight.hold(ticket.key).ok_or_else(in_flight)?;
     match desk::said_before(&app.engine, ticket).await? {
         Some(Told::Before(answer)) => {
-            let answer = Arc::new(Mutex::new(Some(replayed(&answer))));
-            parts.extensions.insert(Replay(answer));
-            Ok(Gate::Closed)
+            let answer = replayed(&answer);
+            // What a key may do never changes; two tokens of one subject may say different things.
+            if !by_token {
+                return Ok(Gate::Closed(answer));
+            }
+            parts
+                .extensions
+                .insert(Replay(Arc::new(Mutex::new(Some(answer)))));
+            Ok(Gate::Guarded)
         }
         Some(Told::KeyReused) => Err(key_reused()),
         Some(Told::Now((), _) | Told::Moved(_)) | None => {

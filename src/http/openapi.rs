@@ -227,6 +227,7 @@ fn path_parameter(name: &str) -> Value {
             "The id of a claim queue; what a pool without one offers stands under the id of the pool."
         }
         "campaign_id" => "The id of a shadow campaign.",
+        "tenant" => "The name of a tenant.",
         "trait_key" => "The key of a trait: the attribute of both sides.",
         "strategy_key" => "The key of a strategy.",
         "token" => "The token of a claimed task.",

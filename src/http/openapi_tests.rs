@@ -278,6 +278,7 @@ impl Stage {
             ("{entry}", self.entry.as_str()),
             ("{run}", run.as_str()),
             ("{node}", "n-a"),
+            ("{tenant}", "default"),
             ("{step}", "main"),
             ("{attempt}", "1"),
             ("{family_slug}", "nightly-report"),
@@ -586,7 +587,7 @@ fn gather(
     for part in schema["allOf"].as_array().into_iter().flatten() {
         gather(document, part, properties, required, open);
     }
-    *open |= [json!(true), json!({})].contains(&schema["additionalProperties"]);
+    *open |= schema["additionalProperties"] == json!(true) || schema["additionalProperties"].is_object();
     // What is only described in words may be anything.
     let is_anything = |fields: &Map<String, Value>| fields.keys().all(|key| key == "description");
     *open |= schema.as_object().is_some_and(is_anything);
