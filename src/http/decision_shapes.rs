@@ -72,9 +72,10 @@ shapes! {
 
     /// What the objects were that it was decided by.
     DigestsShape as DecisionDigests {
-        pool: String,
+        /// Null where no pool was asked.
+        pool: Option<String>,
         rules: String,
-        pipeline: String,
+        pipeline: Option<String>,
         engine: String,
         ;
     }

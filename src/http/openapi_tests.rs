@@ -338,7 +338,7 @@ impl Stage {
             }
         };
         let fields = fields.map(|field| (field.name.to_owned(), value(field)));
-        let shown = ["testRule", "diffBundle", "applyBundle"].contains(&operation.id);
+        let shown = ["testRule", "diffBundle", "applyBundle", "changeTenant"].contains(&operation.id);
         let body = if operation.body.is_some() || shown {
             let body = examples()[operation.id]["body"].to_string();
             body.replace("019ad0e0-0001-7000-8000-000000000001", &self.routing[0])
