@@ -41,18 +41,22 @@ fn view_of(standing: &BundleStanding, node: &str) -> Value {
     })
 }
 
+/// The files that cannot be applied.
+pub(super) fn failing(app: &App) -> Vec<String> {
+    let all = app.reloader.bundles().standing();
+    let failed = all.iter().filter(|one| one.state == BundleState::Failed);
+    failed.map(|one| one.path.clone()).collect()
+}
+
 /// What whoever looks after the daemon should know of them.
 pub(super) fn complaint(app: &App) -> Option<String> {
-    let all = app.reloader.bundles().standing();
-    let mut failed = all.iter().filter(|one| one.state == BundleState::Failed);
-    let first = failed.next()?;
-    let count = failed.count();
-    let others = if count == 0 {
-        String::new()
-    } else {
-        format!(" and {count} others")
+    let all = failing(app);
+    let path = all.first()?;
+    let others = match all.len() {
+        1 => String::new(),
+        2 => " and another one".to_owned(),
+        more => format!(" and {} others", more - 1),
     };
-    let path = &first.path;
     Some(format!(
         "The bundle {path}{others} cannot be applied; `ductor bundle status` says why."
     ))

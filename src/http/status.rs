@@ -55,6 +55,8 @@ pub(super) struct StatusView {
     configuration: ConfigurationView,
     /// Where this daemon's configuration is not the one that was loaded last.
     drift: DriftView,
+    /// Files of bundles that the configuration names and that cannot be applied.
+    failing_bundles: Vec<String>,
     store: StoreView,
     disk: DiskView,
     retention: RetentionView,
@@ -319,6 +321,7 @@ pub(super) async fn show(State(app): State<App>) -> Result<Json<Data<StatusView>
         next_fires: next_fires(&book, now),
         configuration,
         drift,
+        failing_bundles: kept_bundles::failing(&app),
         store: app.engine.store.stats().into(),
         disk: DiskView::of(&app),
         retention: RetentionView::of(&app),

@@ -105,3 +105,10 @@ test("slot pools that cannot be read or are held come first", () => {
   const many = [..."123456789"].map((name) => ({ name: `p${name}`, readable: true })).concat({ name: "p10", readable: true, queued: 1 }, { name: "p11", readable: true, used: 1 });
   assert.deepEqual(bySorrow(many, 3).map(({ name }) => name), ["p1", "p10", "p11"]);
 });
+
+test("a bundle that cannot be applied is no peace", () => {
+  const failed = verdict(status({ failing_bundles: ["desk.yaml"] }), overview({ first_steps: true }));
+  assert.equal(failed.of, "warning");
+  assert.match(words(failed.parts), /^The bundle desk\.yaml cannot be applied; what was declared before stays\.$/);
+  assert.equal(failed.parts.find((part) => part.href)?.href, "/ui/routing");
+});

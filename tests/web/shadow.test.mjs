@@ -8,6 +8,7 @@ const report = (fields = {}) => ({ n: 100, agreement: { k: 61, n: 100, rate: 0.6
 test("agreement is a share, its interval, and what else happened", () => {
   assert.deepEqual(agreementOf(report()), {
     headline: "61.0 %",
+    agrees: "61%",
     within: "at 95 % between 51.2 % and 70.0 %",
     beside: ["agreed 61, chose another 39", "10.0 % of all work would change hands"],
   });

@@ -104,6 +104,10 @@ export function troubles(status, overview) {
     const faults = configuration.rejected.errors.length;
     add("warning", [say("The configuration on disk is refused", to.settings("configuration")), say(` (${plural(faults, "fault")}); the one before it stays in force.`)]);
   }
+  const bundles = status.failing_bundles ?? [];
+  if (bundles.length > 0) {
+    add("warning", [say(bundles.length === 1 ? "The bundle " : "The bundles "), ...listed(bundles.map((name) => ({ name, href: to.routing() })), bundles.length, to.routing()), say(" cannot be applied; what was declared before stays.")]);
+  }
   const drift = [...(status.drift?.pools ?? []).map((each) => ({ ...each, href: to.slots(each.name) })), ...(status.drift?.jobs ?? []).map((each) => ({ ...each, href: to.job(each.name) }))];
   if (drift.length > 0) {
     add("warning", [say(`Node ${drift[0].node} has loaded another configuration of `), ...listed(drift, drift.length, to.settings("configuration")), say(": this daemon leaves that to it. Reload one of the two.")]);

@@ -14,7 +14,7 @@ export function agreementOf(report) {
   const beside = [`agreed ${number(k)}, chose another ${number(n - k)}`, `${part(report.total_variation)} of all work would change hands`];
   if (report.no_candidate_rate > 0) beside.push(`finds nobody in ${part(report.no_candidate_rate)}`);
   if (report.errors > 0) beside.push(`${number(report.errors)} evaluations failed`);
-  return { headline: part(rate), within, beside };
+  return { headline: part(rate), agrees: width(rate), within, beside };
 }
 
 /** A recipient beside itself. @param {any} share */

@@ -37,15 +37,15 @@ function Shares({ share, name }) {
 /** @param {{report: any, campaign: any}} props */
 function Report({ report, campaign }) {
   if (report.n === 0) return html`<p class="small quiet">${campaign.status === "draft" ? "It has looked at nothing yet: start it." : "It has looked at nothing yet: its pool has decided nothing since it began."}</p>`;
-  const { headline, within, beside } = agreementOf(report);
+  const { headline, agrees, within, beside } = agreementOf(report);
   const worth = worthOf(report);
   return html`<div class="stack">
     <div><p class="capacity"><strong>${headline}</strong> of ${plural(report.n, "decision")} would be the same</p>
-      <div class="meter" role="img" aria-label=${`${campaign.name} agrees with ${headline}`}><span class="part" style=${{ width: headline }}></span></div>
+      <div class="meter" role="img" aria-label=${`${campaign.name} agrees with ${headline}`}><span class="part" style=${{ width: agrees }}></span></div>
       <p class="small soft">${[within, ...beside].join(" · ")}</p></div>
     <${Shares} share=${report.share} name=${campaign.name} />
     <${Facts} of=${[
-      ["Another choice because", report.disagreements.length > 0 && html`<span class="row wrap">${report.disagreements.map(({ reason, count }) => html`<span class="tag">${number(count)} × ${reason}</span>`)}</span>`],
+      ...(report.disagreements.length === 0 ? [] : [["Another choice because", html`<span class="row wrap">${report.disagreements.map(({ reason, count }) => html`<span class="tag">${number(count)} × ${reason}</span>`)}</span>`]]),
       ["Worth", html`<span class=${worth.known ? "" : "soft"}>${worth.text}</span>`],
       ["Remembers", report.state_mode === "independent" ? "its own choices" : "the choices of production"],
       ["Takes", `${number(report.micros.p50)} µs mostly, ${number(report.micros.p99)} µs for all but the slowest hundredth; ${number(campaign.max_micros_per_decision ?? 1000)} are allowed`],
