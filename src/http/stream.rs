@@ -218,6 +218,8 @@ impl Follower {
             }
             // Asked before the feed is read: what was committed before the end is still sent.
             let stopping = self.app.stop.is_cancelled();
+            // From here on each commit ends the wait: the one that takes the key away may come at any moment.
+            self.commits.mark_unchanged();
             // Who is not let in any more hears nothing of what came after that.
             let is_known = self.caller.is_still_known(&self.app).await;
             let more = is_known && self.look().await;
@@ -235,7 +237,6 @@ impl Follower {
 
     /// Queues what is new; true if there may be more at once.
     async fn look(&mut self) -> bool {
-        self.commits.mark_unchanged();
         let after = self.after;
         match self.app.engine.read(move |tx| look(tx, after)).await {
             Ok(Look::Commits(commits, more)) => {
