@@ -328,7 +328,14 @@ impl<'h, 'p, W: World> Hop<'h, 'p, W> {
                 self.pass.digests.pipeline.clone_from(&prepared.pipeline_digest);
                 own
             }
-            (None, Err(_)) => return Ok(Hopped::Ended(Outcome::Error, Ends::Over)),
+            (None, Err(faults)) => {
+                let first = faults.first().map(|fault| Note::Unusable {
+                    pointer: fault.pointer.clone(),
+                    detail: fault.detail.clone(),
+                });
+                self.pass.notes.extend(first);
+                return Ok(Hopped::Ended(Outcome::Error, Ends::Over));
+            }
         };
         self.through(pipeline)?;
         if self.duplicate {

@@ -456,6 +456,13 @@ pub enum Note {
         /// Its name.
         recipient_pool: String,
     },
+    /// What it picks by lacks something.
+    Unusable {
+        /// Where, in the recipient pool.
+        pointer: String,
+        /// What.
+        detail: String,
+    },
     /// It could not be entered: it does not route, is gone, or was visited.
     Skipped {
         /// Its name, or its id when it is gone.
@@ -472,6 +479,7 @@ impl Note {
             Note::QueueExpired { .. } => "queue.expired",
             Note::ShardChosen { .. } => "shard.chosen",
             Note::Skipped { .. } => "pool.skipped",
+            Note::Unusable { .. } => "strategy.unusable",
         }
     }
 
@@ -489,6 +497,9 @@ impl Note {
             }),
             Note::ShardChosen { recipient_pool } | Note::Skipped { recipient_pool } => {
                 json!({"code": self.code(), "pool": recipient_pool})
+            }
+            Note::Unusable { pointer, detail } => {
+                json!({"code": self.code(), "pointer": pointer, "detail": detail})
             }
         }
     }

@@ -40,7 +40,7 @@ pub(super) fn sentence(
             return "No rule chose a pool, and the tenant has no default pool.".to_owned();
         }
         Outcome::Duplicate => return format!("{recipient_pool} has had this work before."),
-        Outcome::Error => return format!("The strategy of {recipient_pool} cannot be used."),
+        Outcome::Error => return format!("The strategy of {recipient_pool} cannot be used{}.", lack(notes)),
         Outcome::Assigned | Outcome::AssignedOverCapacity | Outcome::Broadcast | Outcome::Invalid => {
             outcome.word().to_owned()
         }
@@ -70,6 +70,16 @@ fn unroutable(notes: &[Note]) -> String {
         [one] => format!("{one} was chosen, and does not route now"),
         [.., _] => format!("{} were chosen, and none routes now", names.join(", ")),
     }
+}
+
+/// What the strategy lacks.
+fn lack(notes: &[Note]) -> String {
+    for note in notes {
+        if let Note::Unusable { pointer, detail } = note {
+            return format!(": {pointer}: {detail}");
+        }
+    }
+    String::new()
 }
 
 fn dropped(explanation: &Explanation, notes: &[Note]) -> String {

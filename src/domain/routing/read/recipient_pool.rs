@@ -6,6 +6,7 @@ use super::config;
 use super::fields::Fields;
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{KillSwitch, RecipientPool, Status};
+use crate::domain::routing::pipeline::{self, Options};
 use crate::domain::routing::{recipes, strategies};
 use crate::words::ids::{ClaimQueueId, RecipientPoolId};
 use crate::words::limits;
@@ -96,6 +97,13 @@ pub fn recipient_pool(
         created_at: stamp.created_at,
         updated_at: stamp.updated_at,
     };
+    // A request may bring what is missing, so it is no fault.
+    if faults.is_empty()
+        && let Err(lacks) =
+            pipeline::effective(&object.config, object.strategy.as_deref(), None, &Options::new())
+    {
+        warnings.extend(lacks);
+    }
     RecipientPoolRead {
         object,
         set,

@@ -263,6 +263,12 @@ fn what_is_set_is_kept_in_its_one_form_and_the_rest_has_defaults() {
             "config.over_capacity_without_budget"
         )]
     );
+    // A strategy that lacks what only a request could bring.
+    let warned = read_pool(json!({"name": "n", "strategy": "sticky"})).warnings;
+    assert_eq!(
+        told(&warned),
+        [("/config/strategy_options/sticky/key".to_owned(), "option.type")]
+    );
     // What was read is read again as the same.
     let again = read_pool(Value::from(read.set.clone()));
     assert_eq!((again.set, again.faults), (read.set, vec![]));

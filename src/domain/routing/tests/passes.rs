@@ -15,6 +15,20 @@ fn failed(passed: &Passed) -> Vec<RuleId> {
     passed.rule_errors.iter().map(|(id, _)| *id).collect()
 }
 
+/// What a strategy lacks is said where it is missed, not only that it lacks something.
+#[test]
+fn a_strategy_that_lacks_something_says_what() {
+    let rig = Rig::new("sticky", &["a"]);
+    let decision = rig.look().decision;
+    assert_eq!(decision.outcome, Outcome::Error);
+    assert_eq!(decision.notes[0].code(), "strategy.unusable");
+    let said = &decision.summary;
+    assert!(
+        said.contains("cannot be used: /config/strategy_options/sticky/key: "),
+        "{said}"
+    );
+}
+
 #[test]
 fn the_first_true_rule_selects_and_what_does_not_route_is_skipped() {
     let mut rig = Rig::new("", &["a"]);
