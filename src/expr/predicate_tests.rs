@@ -124,12 +124,17 @@ fn operator(chance: &mut Chance) -> &'static str {
     chance.pick(&["==", "!=", "<", "<=", ">", ">="]).unwrap()
 }
 
+/// So many times the usual count: `DUCTOR_TIMES=100 cargo test --lib test_52` is the whole run of a million pairs.
+fn times() -> usize {
+    std::env::var("DUCTOR_TIMES").map_or(1, |text| text.parse().expect("DUCTOR_TIMES is a number"))
+}
+
 /// Test 52: the lowered predicate equals the interpreter on 10,000 random (rule, attributes) pairs, errors included.
 #[test]
 fn test_52_lowered_predicates_equal_the_interpreter() {
     let mut chance = Chance::new(52);
     let (mut decided, mut failed) = (0, 0);
-    for _ in 0..1_000 {
+    for _ in 0..1_000 * times() {
         let text = rule(&mut chance, 2);
         let Ok(program) = Program::compile(&text, Profile::Rule, NAMES) else {
             // Operators of two literals of another kind, or a path that only names a map, may be refused.
