@@ -17,7 +17,7 @@ use ductor::engine::changes::routing::route::{self, Routed, Wish};
 use ductor::engine::changes::routing::shelf::Shelf;
 use ductor::engine::changes::routing::world::{StoreWorld, Tenancy};
 use ductor::engine::changes::{recipient_pools, recipients};
-use ductor::store::{Abort, Store, StoreOptions, Tx};
+use ductor::store::{Abort, Store, StoreError, StoreOptions, Tx};
 use ductor::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId, WorkId};
 use ductor::words::time::{Clock, Micros, SystemClock};
 use serde_json::{Map, Value, json};
@@ -156,7 +156,7 @@ async fn decide(store: &Store, shelf: &Shelf, tenancy: &Arc<Tenancy>, place: usi
     let judged = tokio::task::spawn_blocking(move || {
         reader.read(|tx| {
             let world = StoreWorld::new(tx, &held, &of)?;
-            route::judge(&world, &asked, now)
+            Ok::<_, StoreError>(route::judge(&world, &asked, now)?.drawn_up(&world, &asked))
         })
     });
     let judged = judged.await.expect("no panic").expect("a readable store");

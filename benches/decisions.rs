@@ -262,7 +262,7 @@ fn decisions(criterion: &mut Criterion) {
             bencher.iter(|| black_box(text(&passed, Explain::First)));
         });
         group.bench_function(format!("{count} candidates, its snapshot"), |bencher| {
-            bencher.iter(|| black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read)));
+            bencher.iter(|| black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, None)));
         });
     }
     group.finish();
@@ -389,7 +389,7 @@ fn decision_figures(told: &mut Figures) {
     dag_figures(told);
     let passed = pass(&known, &request);
     let snapshot = median(500, || {
-        black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read));
+        black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, None));
     });
     told.only("snapshot of a decision over 100, us", snapshot);
 }

@@ -20,6 +20,8 @@ fn main() -> ExitCode {
     let seed = numbers.next().unwrap_or(1);
     let outcome = run(Plan {
         cuts,
+        starts: 0,
+        moments: &[],
         seed,
         lies: false,
     });

@@ -21,11 +21,15 @@ fn assert_nothing_lost(outcome: &Outcome) {
     assert!(outcome.lost.is_empty(), "{:#?}", outcome.lost);
 }
 
+const MOMENTS: [&str; 6] = ["creation", "opening", "migration", "work", "closing", "repair"];
+
 /// A bounded share of the bench `power_cuts`.
 #[test]
 fn acked_enqueue_survives_power_cut() {
     let plan = Plan {
         cuts: 800,
+        starts: 51,
+        moments: &MOMENTS,
         seed: seed(),
         lies: false,
     };
@@ -33,7 +37,7 @@ fn acked_enqueue_survives_power_cut() {
     assert_nothing_lost(&outcome);
     let commits: Vec<&str> = outcome.by_commit.keys().copied().collect();
     assert_eq!(commits, ["exclusive", "mixed", "quick_repair", "shared"]);
-    for moment in ["creation", "opening", "migration", "work", "closing", "repair"] {
+    for moment in MOMENTS {
         assert!(outcome.by_moment.contains_key(moment), "no cut during {moment}");
     }
     assert!(outcome.starts > 50, "{} starts", outcome.starts);
@@ -51,6 +55,8 @@ fn a_first_start_survives_a_power_cut_at_every_moment() {
 fn a_disk_that_does_not_sync_is_noticed() {
     let plan = Plan {
         cuts: 40,
+        starts: 0,
+        moments: &[],
         seed: seed(),
         lies: true,
     };

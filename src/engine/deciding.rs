@@ -24,14 +24,14 @@ pub enum RouterError {
     Change(#[from] ChangeError),
 }
 
-/// Decides over one snapshot; nothing is written.
+/// Decides over one snapshot, and draws the decision up; nothing is written.
 pub async fn judge(engine: &Engine, tenancy: Arc<Tenancy>, wish: Wish) -> Result<Judged, StoreError> {
     let (shelf, now) = (engine.routing.clone(), Micros::from(engine.now().wall));
     let began = tokio::time::Instant::now();
     let judged = engine
         .read(move |tx| {
             let world = StoreWorld::new(tx, &shelf, &tenancy)?;
-            route::judge(&world, &wish, now)
+            Ok(route::judge(&world, &wish, now)?.drawn_up(&world, &wish))
         })
         .await;
     engine.metrics.routing.observe("judge", began.elapsed());

@@ -17,7 +17,6 @@ use super::param::{Kind, Param};
 use super::{input, live_routing};
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::objects::Explain;
-use crate::domain::routing::snapshot;
 use crate::store::decisions::{self, Filter};
 use crate::store::keys::DigestKey;
 use crate::store::live_rows::DecisionRow;
@@ -280,7 +279,7 @@ pub(super) async fn show(
             let Some(row) = decisions::decision(tx, tenant, id)? else {
                 return Ok(None);
             };
-            let mut data = whole(tx, tenant, &row, explain)?;
+            let mut data = whole(tx, tenant, (id, &row), explain)?;
             data["shadow"] = said_of(tx, tenant, id)?;
             Ok(Some(data))
         })
@@ -317,7 +316,7 @@ fn said_of(rows: &mut impl Rows, tenant: TenantId, id: DecisionId) -> Result<Val
 fn whole(
     rows: &mut impl Rows,
     tenant: TenantId,
-    row: &DecisionRow,
+    (id, row): (DecisionId, &DecisionRow),
     explain: Explain,
 ) -> Result<Value, StoreError> {
     let mut data: Value = row.text.read().unwrap_or_default();
@@ -325,13 +324,10 @@ fn whole(
     if explain != Explain::All || !is_cut {
         return Ok(data);
     }
-    let Some(digest) = &row.snapshot else {
+    let Some(kept) = decisions::source(rows, tenant, (id, row))? else {
         return Ok(data);
     };
-    let Some(text) = decisions::snapshot(rows, tenant, digest)? else {
-        return Ok(data);
-    };
-    let replayed = snapshot::recall(text.as_str()).and_then(|recalled| recalled.replay());
+    let replayed = kept.recall().and_then(|recalled| recalled.replay());
     if let Ok(passed) = replayed {
         data["explanation"] = passed.decision.explanation.to_json(Explain::All, false);
     }

@@ -105,10 +105,7 @@ pub(super) async fn replay(
             let Some(row) = decisions::decision(tx, tenant, id)? else {
                 return Ok(None);
             };
-            let kept = match &row.snapshot {
-                Some(digest) => decisions::snapshot(tx, tenant, digest)?,
-                None => None,
-            };
+            let kept = decisions::source(tx, tenant, (id, &row))?;
             Ok(Some((row.text, kept)))
         })
         .await?;
@@ -118,7 +115,7 @@ pub(super) async fn replay(
         return Err(expired("what this decision was made from is not kept".to_owned()));
     };
     let worked = tokio::task::spawn_blocking(move || {
-        let mut recalled = snapshot::recall(kept.as_str())?;
+        let mut recalled = kept.recall()?;
         otherwise.apply(&mut recalled);
         let passed = recalled.replay()?;
         let decided: Value = decided.read().unwrap_or_default();

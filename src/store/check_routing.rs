@@ -8,6 +8,7 @@ use super::error::StoreError;
 use super::keys::{DigestKey, Key};
 use super::live_rows::{PoolCounts, TimerKind};
 use super::routing_live::{self, index_of};
+use super::rows::Number;
 use super::table::Rows;
 use super::tables as all;
 use super::tx::ReadTx;
@@ -16,7 +17,7 @@ use crate::domain::routing::assignment::Assignment;
 use crate::domain::routing::charge::Counted;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::waiting::WaitKind;
-use crate::words::ids::{RecipientId, RecipientPoolId, TenantId};
+use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId, sha256_hex};
 use crate::words::time::Micros;
 
 /// A recipient whose materialised numbers are not those of its assignments.
@@ -64,7 +65,7 @@ struct Expected {
     timers: BTreeSet<Vec<u8>>,
     decisions: BTreeSet<Vec<u8>>,
     counts: BTreeMap<(TenantId, RecipientPoolId), PoolCounts>,
-    uses: BTreeMap<(TenantId, String), u32>,
+    snapshots: BTreeMap<(TenantId, DecisionId), String>,
     of_recipient: BTreeMap<(TenantId, RecipientId), Vec<Assignment>>,
 }
 
@@ -130,7 +131,7 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
             expected.decisions.insert((tenant, filter, key, id).encode());
         }
         if let Some(digest) = row.snapshot {
-            *expected.uses.entry((tenant, digest)).or_default() += 1;
+            expected.snapshots.insert((tenant, id), digest);
         }
     })?);
     if !unreadable.is_empty() {
@@ -145,7 +146,7 @@ pub(super) fn check(tx: &mut ReadTx, findings: &mut Findings) -> Result<(), Stor
     compare(tx, &all::ROUTING_TIMERS, expected.timers, findings)?;
     compare(tx, &all::DECISION_INDEX, expected.decisions, findings)?;
     check_counts(tx, expected.counts, findings)?;
-    check_snapshots(tx, expected.uses, findings)?;
+    check_sources(tx, expected.snapshots, findings)?;
     check_live(tx, &expected.of_recipient, findings)
 }
 
@@ -178,22 +179,73 @@ fn check_counts(
     Ok(())
 }
 
-fn check_snapshots(
+/// What decisions were made from is there: each a source of its own, or a snapshot of an older format.
+fn check_sources(
     tx: &mut ReadTx,
-    mut uses: BTreeMap<(TenantId, String), u32>,
+    mut of_decisions: BTreeMap<(TenantId, DecisionId), String>,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
+    let mut declared: BTreeMap<(TenantId, String), u64> = BTreeMap::new();
+    every(tx, &all::SOURCES, |key, row| {
+        let digest = sha256_hex(row.text.as_str().as_bytes());
+        if of_decisions.remove(&key).is_none_or(|said| said != digest) {
+            findings.push(format!(
+                "sources: {} has the digest {digest}, which its decision does not name",
+                key.1
+            ));
+        }
+        *declared.entry((key.0, row.declared)).or_default() += 1;
+    })?;
+    let mut older: BTreeMap<(TenantId, String), Vec<DecisionId>> = BTreeMap::new();
+    for ((tenant, id), digest) in of_decisions {
+        older.entry((tenant, digest)).or_default().push(id);
+    }
     every(tx, &all::SNAPSHOTS, |(tenant, digest), row| {
-        let real = uses.remove(&(tenant, digest.clone())).unwrap_or(0);
-        if real != row.uses {
+        let real = older.remove(&(tenant, digest.clone())).unwrap_or_default().len();
+        if real != row.uses as usize {
             findings.push(format!(
                 "snapshots: {digest} says {} decisions, {real} name it",
                 row.uses
             ));
         }
     })?;
-    for ((_, digest), _) in uses {
-        findings.push(format!("snapshots: a decision names {digest}, which is missing"));
+    for id in older.into_values().flatten() {
+        findings.push(format!("sources: what {id} was made from is missing"));
+    }
+    check_declared(tx, declared, findings)
+}
+
+/// Each declared half that sources name is there, and counted; no other is.
+fn check_declared(
+    tx: &mut ReadTx,
+    mut uses: BTreeMap<(TenantId, String), u64>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut texts = BTreeSet::new();
+    every(tx, &all::DECLARED, |key, row| {
+        let digest = sha256_hex(row.text.as_str().as_bytes());
+        if digest != key.1 {
+            findings.push(format!("declared: the text of {} has the digest {digest}", key.1));
+        }
+        texts.insert(key);
+    })?;
+    every(tx, &all::DECLARED_USES, |key, Number(said)| {
+        let real = uses.remove(&key).unwrap_or(0);
+        if real != said {
+            findings.push(format!(
+                "declared_uses: {} says {said} sources, {real} name it",
+                key.1
+            ));
+        }
+        if !texts.remove(&key) {
+            findings.push(format!("declared: a source names {}, which is missing", key.1));
+        }
+    })?;
+    for (_, digest) in uses.into_keys() {
+        findings.push(format!("declared_uses: {digest} has no row, and sources name it"));
+    }
+    for (_, digest) in texts {
+        findings.push(format!("declared: no source names {digest}"));
     }
     Ok(())
 }

@@ -37,8 +37,8 @@ fn configuration() -> impl bincode::config::Config {
 /// The bytes of `record`.
 pub fn encode<R: Record>(record: &R) -> Vec<u8> {
     let mut bytes = vec![R::VERSION];
-    let body = bincode::serde::encode_to_vec(record, configuration());
-    bytes.extend_from_slice(&body.expect("a record is plain data"));
+    let written = bincode::serde::encode_into_std_write(record, &mut bytes, configuration());
+    written.expect("a record is plain data");
     bytes
 }
 

@@ -1,16 +1,22 @@
 //! The only writer of decisions: each brings its index rows along, shares its snapshot, and takes all of it with it when it
 //! goes.
 
+use std::sync::Arc;
+
 use super::error::StoreError;
 use super::keys::DigestKey;
-use super::live_rows::{DecisionRow, SnapshotRow, WorkRow};
+use super::live_rows::{DecisionRow, DeclaredRow, SnapshotRow, SourceRow, WorkRow};
 use super::offers;
 use super::routing_live::{self, Lookup};
-use super::rows::Present;
+use super::rows::{Number, Present};
 use super::shadows;
 use super::table::Rows;
-use super::tables::{DECISION_INDEX, DECISIONS, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS, WORK_WAITERS};
+use super::tables::{
+    DECISION_INDEX, DECISIONS, DECLARED, DECLARED_USES, ROUTED_WORK, ROUTING_WAITING, SNAPSHOTS, SOURCES,
+    WORK_WAITERS,
+};
 use super::tx::Tx;
+use crate::domain::routing::snapshot::{self, Declared, Recalled, Snapshot, Unreadable};
 use crate::words::ids::{DecisionId, TenantId, WorkId, digest_of_parts};
 use crate::words::payload::JsonText;
 
@@ -64,30 +70,65 @@ pub fn decision(
     rows.get(&DECISIONS, &(tenant, id))
 }
 
+/// What a decision was made from, as it is written.
+#[derive(Debug)]
+pub struct Source {
+    row: SourceRow,
+    declared: Arc<Declared>,
+}
+
+impl From<Snapshot> for Source {
+    fn from(snapshot: Snapshot) -> Source {
+        Source {
+            row: SourceRow {
+                text: snapshot.text,
+                declared: snapshot.declared.digest.clone(),
+            },
+            declared: snapshot.declared,
+        }
+    }
+}
+
 /// Keeps a decision with what it was made from.
 pub fn keep(
     tx: &mut Tx<'_>,
     tenant: TenantId,
     id: DecisionId,
     row: &DecisionRow,
-    snapshot: Option<&JsonText>,
+    source: Option<&Source>,
 ) -> Result<(), StoreError> {
     tx.put(&DECISIONS, &(tenant, id), row)?;
     for (filter, key) in index_of(row) {
         tx.put(&DECISION_INDEX, &(tenant, filter, key, id), &Present {})?;
     }
-    if let (Some(digest), Some(text)) = (&row.snapshot, snapshot) {
-        let key = (tenant, digest.clone());
-        let uses = tx
-            .get(&SNAPSHOTS, &key)?
-            .map_or(0, |known: SnapshotRow| known.uses);
-        let known = SnapshotRow {
-            uses: uses + 1,
-            text: text.clone(),
-        };
-        tx.put(&SNAPSHOTS, &key, &known)?;
+    let Some(source) = source else {
+        return Ok(());
+    };
+    use_declared(tx, tenant, &source.declared)?;
+    tx.put(&SOURCES, &(tenant, id), &source.row)
+}
+
+/// One more source names it.
+fn use_declared(tx: &mut Tx<'_>, tenant: TenantId, declared: &Declared) -> Result<(), StoreError> {
+    let key = (tenant, declared.digest.clone());
+    let uses = tx.get(&DECLARED_USES, &key)?.map_or(0, |Number(uses)| uses);
+    if uses == 0 {
+        let text = declared.text.clone();
+        tx.put(&DECLARED, &key, &DeclaredRow { text })?;
     }
-    Ok(())
+    tx.put(&DECLARED_USES, &key, &Number(uses + 1))
+}
+
+/// One source less names it; with the last one it goes.
+fn leave_declared(tx: &mut Tx<'_>, key: (TenantId, String)) -> Result<(), StoreError> {
+    match tx.get(&DECLARED_USES, &key)? {
+        Some(Number(uses)) if uses > 1 => tx.put(&DECLARED_USES, &key, &Number(uses - 1)),
+        Some(_) | None => {
+            tx.remove(&DECLARED, &key)?;
+            tx.remove(&DECLARED_USES, &key)?;
+            Ok(())
+        }
+    }
 }
 
 /// Keeps the work itself, as it was read last.
@@ -101,14 +142,41 @@ pub fn work(rows: &mut impl Rows, tenant: TenantId, id: WorkId) -> Result<Option
     Ok(row.map(|row: WorkRow| row.work))
 }
 
-/// What a decision was made from.
-pub fn snapshot(
+/// Both texts that a decision was made from: its snapshot, and the declared half of it, which those of the first form lack.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    text: JsonText,
+    declared: Option<JsonText>,
+}
+
+impl Kept {
+    /// What was read then.
+    pub fn recall(&self) -> Result<Recalled, Unreadable> {
+        snapshot::recall(self.text.as_str(), self.declared.as_ref().map(JsonText::as_str))
+    }
+}
+
+/// What a decision was made from, if it is kept.
+pub fn source(
     rows: &mut impl Rows,
     tenant: TenantId,
-    digest: &str,
-) -> Result<Option<JsonText>, StoreError> {
-    let row = rows.get(&SNAPSHOTS, &(tenant, digest.to_owned()))?;
-    Ok(row.map(|row: SnapshotRow| row.text))
+    (id, decision): (DecisionId, &DecisionRow),
+) -> Result<Option<Kept>, StoreError> {
+    if let Some(SourceRow { text, declared }) = rows.get(&SOURCES, &(tenant, id))? {
+        let declared = rows.get(&DECLARED, &(tenant, declared))?;
+        return Ok(Some(Kept {
+            text,
+            declared: declared.map(|row: DeclaredRow| row.text),
+        }));
+    }
+    let Some(digest) = &decision.snapshot else {
+        return Ok(None);
+    };
+    let row = rows.get(&SNAPSHOTS, &(tenant, digest.clone()))?;
+    Ok(row.map(|row: SnapshotRow| Kept {
+        text: row.text,
+        declared: None,
+    }))
 }
 
 /// Removes a decision with its assignments, its offer, its snapshot and its work, where nothing else needs them. False if
@@ -151,18 +219,7 @@ pub fn forget(
     }
     tx.remove(&DECISIONS, &(tenant, id))?;
     shadows::forget(tx, tenant, id)?;
-    if let Some(digest) = &row.snapshot {
-        let key = (tenant, digest.clone());
-        match tx.get(&SNAPSHOTS, &key)? {
-            Some(SnapshotRow { uses, text }) if uses > 1 => {
-                tx.put(&SNAPSHOTS, &key, &SnapshotRow { uses: uses - 1, text })?;
-            }
-            Some(_) => {
-                tx.remove(&SNAPSHOTS, &key)?;
-            }
-            None => {}
-        }
-    }
+    forget_source(tx, tenant, (id, row))?;
     let prefix = (tenant, Filter::Work as u8, DigestKey(row.work.0));
     if tx.scan(&DECISION_INDEX, &prefix, None, 1)?.is_empty() {
         tx.remove(&ROUTED_WORK, &(tenant, row.work))?;
@@ -171,4 +228,26 @@ pub fn forget(
         }
     }
     Ok(true)
+}
+
+fn forget_source(
+    tx: &mut Tx<'_>,
+    tenant: TenantId,
+    (id, decision): (DecisionId, &DecisionRow),
+) -> Result<(), StoreError> {
+    if let Some(row) = tx.get(&SOURCES, &(tenant, id))? {
+        tx.remove(&SOURCES, &(tenant, id))?;
+        return leave_declared(tx, (tenant, row.declared));
+    }
+    let Some(digest) = &decision.snapshot else {
+        return Ok(());
+    };
+    let key = (tenant, digest.clone());
+    match tx.get(&SNAPSHOTS, &key)? {
+        Some(SnapshotRow { uses, text }) if uses > 1 => {
+            tx.put(&SNAPSHOTS, &key, &SnapshotRow { uses: uses - 1, text })
+        }
+        Some(_) => tx.remove(&SNAPSHOTS, &key).map(drop),
+        None => Ok(()),
+    }
 }

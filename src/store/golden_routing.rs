@@ -3,8 +3,8 @@
 use super::codec;
 use super::golden::{Sample, sample};
 use super::live_rows::{
-    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
-    ShadowResult, SnapshotRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DeclaredRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
+    ShadowResult, SnapshotRow, SourceRow, TimerKind, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::ObjectRow;
 use crate::domain::routing::assignment::tests::assignment;
@@ -221,6 +221,14 @@ fn decision_samples(out: &mut Vec<Sample>) {
             text: json(),
         },
     ));
+    out.push(sample(
+        "any",
+        &SourceRow {
+            text: json(),
+            declared: "cd".to_owned(),
+        },
+    ));
+    out.push(sample("any", &DeclaredRow { text: json() }));
     let mut state = StageState {
         cursor: Some(RecipientId([5; 16])),
         level: -3,
@@ -304,6 +312,8 @@ pub(super) fn decode_all(bytes: &[u8]) {
     drop(codec::decode::<WorkRow>(bytes));
     drop(codec::decode::<DecisionRow>(bytes));
     drop(codec::decode::<SnapshotRow>(bytes));
+    drop(codec::decode::<SourceRow>(bytes));
+    drop(codec::decode::<DeclaredRow>(bytes));
     drop(codec::decode::<StageState>(bytes));
     drop(codec::decode::<Learned>(bytes));
     drop(codec::decode::<Holder>(bytes));

@@ -36,6 +36,8 @@ record! {
     WorkRow, "work", 1;
     DecisionRow, "decision", 1;
     SnapshotRow, "snapshot", 1;
+    SourceRow, "source", 1;
+    DeclaredRow, "declared half", 1;
     StageState, "strategy state", 1;
     Learned, "learned", 1;
     Holder, "sticky holder", 1;
@@ -82,11 +84,27 @@ pub struct DecisionRow {
     pub text: JsonText,
 }
 
-/// What a decision was made from. Decisions from the same share it.
+/// What decisions were made from, in one text, as formats before 7 kept it. It is read, and goes with its decisions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotRow {
     /// Decisions that name it.
     pub uses: u32,
+    /// The canonical JSON.
+    pub text: JsonText,
+}
+
+/// What one decision was made from: the moving half, and the name of the declared one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// The canonical JSON.
+    pub text: JsonText,
+    /// SHA-256 of the declared half, in hex.
+    pub declared: String,
+}
+
+/// What is declared of what decisions were made from. Snapshots of many of them name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclaredRow {
     /// The canonical JSON.
     pub text: JsonText,
 }

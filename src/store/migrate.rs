@@ -26,8 +26,9 @@ use crate::words::time::Now;
 ///
 /// 2 has the tables of retries, marks and boots, and more variants at the end of some records; 3 has the tables of
 /// backups and those that several daemons need between them; 4 has those of definitions of the API; 5 has those of
-/// removals, pins and dead letters; 6 has those of routing, keys, tenants and audit. Older ones are read as they are.
-pub const FORMAT: u32 = 6;
+/// removals, pins and dead letters; 6 has those of routing, keys, tenants and audit; 7 has
+/// those that snapshots of decisions share. Older ones are read as they are.
+pub const FORMAT: u32 = 7;
 
 /// One step: the format that it leads to, and what it does. Steps are run in order, in one transaction.
 struct Step {
@@ -35,7 +36,7 @@ struct Step {
     run: fn(&mut Tx<'_>) -> Result<(), StoreError>,
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step {
         to: 1,
         run: |tx| tx.create_tables(),
@@ -61,6 +62,10 @@ const STEPS: [Step; 6] = [
     },
     Step {
         to: 6,
+        run: |tx| tx.create_tables(),
+    },
+    Step {
+        to: 7,
         run: |tx| tx.create_tables(),
     },
 ];

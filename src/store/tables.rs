@@ -7,8 +7,8 @@ use super::graph_rows::{
 };
 use super::keys::{DigestKey, HighFirst};
 use super::live_rows::{
-    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
-    ShadowResult, SnapshotRow, TimerRow, WorkRow, WorkWaiter,
+    AlertRow, CampaignRow, CampaignRuns, DecisionRow, DeclaredRow, DrainRow, PoolCounts, RuleErrors, SeenRow,
+    ShadowResult, SnapshotRow, SourceRow, TimerRow, WorkRow, WorkWaiter,
 };
 use super::routing_rows::{
     BundleLoad, NameRow, ObjectIdRow, ObjectRow, RecipientPoolRow, RecipientRow, RuleRow,
@@ -282,13 +282,19 @@ tables! {
     112 WORK_ITEMS "work_items" (TenantId, WorkId, WaitingId) => Present;
     /// What went wrong with rules in decisions.
     113 RULE_ERRORS "rule_errors" (TenantId, RuleId) => RuleErrors;
+    /// The declared half of what decisions were made from, by its digest.
+    114 DECLARED "declared" (TenantId, String) => DeclaredRow;
+    /// How many sources name a declared half.
+    115 DECLARED_USES "declared_uses" (TenantId, String) => Number;
+    /// What decisions were made from.
+    116 SOURCES "sources" (TenantId, DecisionId) => SourceRow;
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn indexes_are_places_in_the_list_and_names_are_unique() {
-        assert_eq!(super::RULE_ERRORS.index, super::NAMES.len() - 1);
+        assert_eq!(super::SOURCES.index, super::NAMES.len() - 1);
         assert_eq!(super::NAMES[super::SLOT_WAITING.index], super::SLOT_WAITING.name);
         let mut names = super::NAMES.to_vec();
         names.sort_unstable();

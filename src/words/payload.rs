@@ -13,6 +13,13 @@ impl JsonText {
         serde_json::to_string(value).map(JsonText)
     }
 
+    /// The same, where about so many bytes are expected: a long text is not moved again and again while it grows.
+    pub fn sized<T: Serialize>(value: &T, about: usize) -> Result<JsonText, serde_json::Error> {
+        let mut bytes = Vec::with_capacity(about);
+        serde_json::to_writer(&mut bytes, value)?;
+        Ok(JsonText(String::from_utf8(bytes).expect("JSON is UTF-8")))
+    }
+
     /// Checks that `text` is one JSON document.
     pub fn parse(text: &str) -> Result<JsonText, serde_json::Error> {
         serde_json::from_str::<&serde_json::value::RawValue>(text)?;

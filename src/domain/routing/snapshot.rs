@@ -1,33 +1,34 @@
-//! The snapshot of a decision: the canonical JSON of exactly what was read, and the replay from it alone.
+//! The snapshot of a decision: the canonical JSON of what was read, and the replay from it alone. What is declared is kept apart
+//! from what moves, and shared: a snapshot names its digest.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::candidate::{Bid, Candidate, Learned};
 use super::known::Known;
-use super::live::Live;
-use super::objects::{Hours, Location, PipelineMode, Recipient, RecipientPool, Rule, Status, Trait};
-use super::pass::{Flow, Passed, Request, Stopped, route};
-use super::ready::{Prepared, ReadyRule};
-use super::snapshot_text::written;
-use super::state::{Holder, StageState};
-use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, sha256_hex};
+use super::pass::{Passed, Request, Stopped, route};
+pub use super::snapshot_declared::Declared;
+use super::snapshot_declared::Kept as KeptDeclared;
+use super::snapshot_old;
+use super::snapshot_text::{Kept, written};
+use crate::words::ids::{DecisionId, sha256_hex};
+use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
-/// The form of snapshots that this program writes.
-pub(super) const VERSION: u32 = 1;
+/// The form of snapshots that this program writes. Form 1 held everything in one text.
+pub(super) const VERSION: u32 = 2;
 
 /// A snapshot: its text, and the digest that it is stored under.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Snapshot {
     /// Canonical JSON.
-    pub text: String,
+    pub text: JsonText,
     /// SHA-256 over it, in hex digits.
     pub digest: String,
+    /// The declared half, whose digest the text names.
+    pub declared: Arc<Declared>,
 }
 
 /// Why a snapshot cannot be replayed.
@@ -41,112 +42,22 @@ pub enum Unreadable {
     Refused(String),
 }
 
-/// What is kept, as it is read.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Kept {
-    version: u32,
-    engine: String,
-    decision: DecisionId,
+/// The snapshot of a pass over what it read. `declared` is the declared half of it, where somebody has it already.
+pub fn take(
+    request: &Request,
     now: Micros,
-    request: Request,
-    tenant: String,
-    default_pool: Option<RecipientPoolId>,
-    mode: PipelineMode,
-    rules: Vec<Rule>,
-    #[serde(rename = "pools")]
-    recipient_pools: BTreeMap<RecipientPoolId, Option<KeptPool>>,
-    names: BTreeMap<String, Option<RecipientPoolId>>,
-    members: BTreeMap<RecipientPoolId, Vec<Member>>,
-    traits: Vec<Trait>,
-    states: Vec<(RecipientPoolId, String, StageState)>,
-    holders: Vec<(RecipientPoolId, String, String, Holder)>,
-    seen: Vec<(RecipientPoolId, String, DecisionId, Micros)>,
-    flows: BTreeMap<RecipientPoolId, Flow>,
-    tried: Vec<(RecipientId, DecisionId)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeptPool {
-    #[serde(rename = "pool")]
-    recipient_pool: RecipientPool,
-    rules: Vec<Rule>,
-}
-
-/// A member, as far as anything looked at it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Member {
-    id: RecipientId,
-    name: String,
-    #[serde(rename = "type")]
-    kind: String,
-    status: Status,
-    weight: u64,
-    max: u32,
-    #[serde(default)]
-    daily: u32,
-    #[serde(default)]
-    attributes: Map<String, Value>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    schedule: Option<Hours>,
-    timezone: String,
-    #[serde(default)]
-    location: Option<Location>,
-    #[serde(default)]
-    external_id: Option<String>,
-    live: Live,
-    #[serde(default)]
-    learned: Learned,
-    #[serde(default)]
-    bid: Option<Bid>,
-}
-
-impl Member {
-    fn candidate(self) -> Candidate {
-        let nowhere = Micros(0);
-        Candidate {
-            recipient: Arc::new(Recipient {
-                id: self.id,
-                name: self.name,
-                kind: self.kind,
-                members_of: Vec::new(),
-                status: self.status,
-                weight_micro: self.weight,
-                max_concurrent: self.max,
-                daily_limit: self.daily,
-                attributes: self.attributes,
-                tags: self.tags,
-                schedule: self.schedule,
-                timezone: self.timezone,
-                location: self.location,
-                external_id: self.external_id,
-                metadata: BTreeMap::new(),
-                record_version: 0,
-                created_at: nowhere,
-                updated_at: nowhere,
-            }),
-            live: self.live,
-            learned: self.learned,
-            bid: self.bid,
-        }
-    }
-}
-
-/// The snapshot of a pass.
-pub fn snapshot(request: &Request, passed: &Passed) -> Snapshot {
-    take(request, passed.decision.at, passed.decision.id, &passed.read)
-}
-
-/// The snapshot of a pass over what it read.
-pub fn take(request: &Request, now: Micros, decision: DecisionId, read: &Known) -> Snapshot {
-    let text = written(request, now, decision, read).expect("a snapshot is plain data");
+    decision: DecisionId,
+    read: &Known,
+    declared: Option<Arc<Declared>>,
+) -> Snapshot {
+    let declared = declared
+        .filter(|declared| declared.is_of(read))
+        .unwrap_or_else(|| Arc::new(Declared::of(read)));
+    let text = written(request, now, decision, read, &declared.digest).expect("a snapshot is plain data");
     Snapshot {
-        digest: sha256_hex(text.as_bytes()),
+        digest: sha256_hex(text.as_str().as_bytes()),
         text,
+        declared,
     }
 }
 
@@ -165,27 +76,38 @@ pub struct Recalled {
     pub read: Known,
 }
 
-/// Reads a snapshot.
-pub fn recall(text: &str) -> Result<Recalled, Unreadable> {
-    let kept: Kept = serde_json::from_str(text).map_err(|error| Unreadable::Text(error.to_string()))?;
-    if kept.version != VERSION {
-        return Err(Unreadable::Text(format!("it has the form {}", kept.version)));
+/// Reads a snapshot and its declared half; one of the first form has none.
+pub fn recall(text: &str, declared: Option<&str>) -> Result<Recalled, Unreadable> {
+    #[derive(Deserialize)]
+    struct Form {
+        version: u32,
     }
+    let unreadable = |error: serde_json::Error| Unreadable::Text(error.to_string());
+    let (kept, declared): (Kept, KeptDeclared) =
+        match serde_json::from_str::<Form>(text).map_err(unreadable)?.version {
+            1 => snapshot_old::read(text).map_err(unreadable)?,
+            VERSION => {
+                let declared =
+                    declared.ok_or_else(|| Unreadable::Text("its declared half is gone".to_owned()))?;
+                let kept = serde_json::from_str(text).map_err(unreadable)?;
+                (kept, serde_json::from_str(declared).map_err(unreadable)?)
+            }
+            other => return Err(Unreadable::Text(format!("it has the form {other}"))),
+        };
     let mut read = Known::new(&kept.tenant);
+    declared.lay_out(&mut read);
     read.default_recipient_pool = kept.default_pool;
     read.pipeline_mode = kept.mode;
-    read.tenant_rules = Arc::new(ReadyRule::all(kept.rules));
     read.names = kept.names;
-    read.traits = Arc::new(kept.traits);
     read.flows = kept.flows;
     read.tried = kept.tried;
-    for (id, found) in kept.recipient_pools {
-        let prepared = found.map(|kept| Arc::new(Prepared::new(kept.recipient_pool, kept.rules)));
-        read.recipient_pools.insert(id, prepared);
-    }
-    for (id, members) in kept.members {
-        read.candidates
-            .insert(id, members.into_iter().map(Member::candidate).collect());
+    for (id, members) in &mut read.candidates {
+        let lines = kept.members.get(id);
+        if !lines.is_some_and(|lines| lines.lay_over(members)) {
+            return Err(Unreadable::Text(format!(
+                "its halves differ in the members of {id}"
+            )));
+        }
     }
     for (id, stage, state) in kept.states {
         read.states.insert((id, stage), Arc::new(state));

@@ -9,15 +9,17 @@ use crate::engine::changes::{campaigns, rules, traits};
 use crate::engine::shadows::Shadows;
 use crate::store::codec::Record;
 use crate::store::keys::{DigestKey, Key};
-use crate::store::live_rows::{CampaignRuns, RuleErrors, WorkWaiter};
+use crate::store::live_rows::{CampaignRuns, DeclaredRow, RuleErrors, SnapshotRow, SourceRow, WorkWaiter};
 use crate::store::routing_rows::{NameRow, ObjectIdRow};
-use crate::store::rows::Present;
+use crate::store::rows::{Number, Present};
 use crate::store::table::{Rows, Table};
 use crate::store::tables as all;
+use crate::store::{decisions, waiting_work};
 use crate::words::ids::{
     CampaignId, ClaimQueueId, DecisionId, RecipientId, RecipientPoolId, RuleId, RunId, WaitingId, WorkId,
 };
 use crate::words::names::StepRef;
+use crate::words::payload::JsonText;
 use crate::words::time::Micros;
 
 fn fields(value: &Value) -> Map<String, Value> {
@@ -226,6 +228,97 @@ fn a_row_that_points_elsewhere_is_named() {
         ends_at: None,
     };
     otherwise(&rig, &all::CAMPAIGNS_OF_POOL, runs);
+}
+
+/// The half that decisions share is counted, and goes with the last of them.
+#[test]
+fn what_decisions_were_made_from_is_checked_and_goes_with_them() {
+    let rig = declared();
+    without(&rig, &all::SOURCES);
+    without(&rig, &all::DECLARED);
+    without(&rig, &all::DECLARED_USES);
+    otherwise(&rig, &all::DECLARED_USES, Number(9));
+    let text = JsonText::parse("{}").unwrap();
+    beside(
+        &rig,
+        &all::DECLARED,
+        (TENANT, "ab".to_owned()),
+        DeclaredRow { text: text.clone() },
+    );
+    let declared = "ab".to_owned();
+    otherwise(&rig, &all::SOURCES, SourceRow { text, declared });
+    let kept = rig.read(|tx| tx.scan(&all::DECISIONS, &(), None, usize::MAX));
+    let halves = || rig.read(|tx| tx.scan(&all::DECLARED_USES, &(), None, usize::MAX));
+    let shared: u64 = halves().iter().map(|(_, Number(uses))| uses).sum();
+    assert!(
+        shared > halves().len() as u64,
+        "some share theirs: {:?}",
+        halves()
+    );
+    for open in rig.assignments().iter().filter(|one| one.state.is_live()) {
+        rig.act(
+            open.id,
+            Act::Complete {
+                value_micro: None,
+                result: None,
+            },
+        );
+    }
+    rig.wait(Shadows::new(rig.engine.clone()).settle()).unwrap();
+    for (_, item) in rig.read(|tx| tx.scan(&all::ROUTING_WAITING, &(), None, usize::MAX)) {
+        rig.change(move |tx| Ok(waiting_work::leave(tx, TENANT, &item)?));
+    }
+    for ((_, id), row) in kept {
+        assert!(
+            rig.change(move |tx| Ok(decisions::forget(tx, TENANT, id, &row)?)),
+            "{id}"
+        );
+    }
+    assert_eq!(halves(), []);
+    assert_eq!(rig.read(|tx| tx.scan(&all::DECLARED, &(), None, 1)), []);
+    assert_eq!(rig.read(|tx| tx.scan(&all::SOURCES, &(), None, 1)), []);
+    rig.assert_clean();
+}
+
+/// A decision of a store of format 6: all that it was made from in one row, which goes with its last decision.
+#[test]
+fn a_snapshot_of_an_older_format_is_read_and_goes() {
+    let rig = rig();
+    let team = rig.routing_pool("team", json!({}));
+    rig.member(team, "a", json!({}));
+    let written = rig.route_in(team, json!({}));
+    let (id, assignment) = (written.decision.id, assigned(&written));
+    rig.change(move |tx| {
+        let row = decisions::decision(tx, TENANT, id)?.unwrap();
+        let source = tx.get(&all::SOURCES, &(TENANT, id))?.unwrap();
+        let half = (TENANT, source.declared);
+        tx.remove(&all::SOURCES, &(TENANT, id))?;
+        tx.remove(&all::DECLARED, &half)?;
+        tx.remove(&all::DECLARED_USES, &half)?;
+        let old = SnapshotRow {
+            uses: 1,
+            text: JsonText::parse("{\"version\": 1}").unwrap(),
+        };
+        Ok(tx.put(&all::SNAPSHOTS, &(TENANT, row.snapshot.unwrap()), &old)?)
+    });
+    rig.assert_clean();
+    let row = rig.read(|tx| decisions::decision(tx, TENANT, id)).unwrap();
+    let of = row.clone();
+    let kept = rig
+        .read(move |tx| decisions::source(tx, TENANT, (id, &of)))
+        .unwrap();
+    let why = kept.recall().unwrap_err().to_string();
+    assert!(why.contains("missing field"), "{why}");
+    rig.act(
+        assignment,
+        Act::Complete {
+            value_micro: None,
+            result: None,
+        },
+    );
+    assert!(rig.change(move |tx| Ok(decisions::forget(tx, TENANT, id, &row)?)));
+    assert_eq!(rig.read(|tx| tx.scan(&all::SNAPSHOTS, &(), None, 1)), []);
+    rig.assert_clean();
 }
 
 /// What declared objects themselves name: the members of a recipient pool that is gone, a rule of one.

@@ -11,7 +11,7 @@ use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::objects::{Explain, PipelineMode};
 use crate::domain::routing::pass::Passed;
 use crate::domain::routing::reason::CODES;
-use crate::domain::routing::snapshot::{differences, recall, take};
+use crate::domain::routing::snapshot::{Recalled, Snapshot, Unreadable, differences, recall, take};
 use crate::domain::routing::strategies::CATALOGUE;
 use crate::words::chance::Chance;
 
@@ -23,6 +23,10 @@ fn essence(passed: &Passed) -> String {
         Value::Object(decision),
         passed.ends
     )
+}
+
+fn recalled(kept: &Snapshot) -> Result<Recalled, Unreadable> {
+    recall(kept.text.as_str(), Some(kept.declared.text.as_str()))
 }
 
 /// Every strategy in turn, so many random worlds in all.
@@ -96,8 +100,8 @@ fn the_mode_shadow_commits_linear_and_finds_no_difference() {
 fn test_29_random_decisions_replay_byte_identically() {
     worlds(29, 10_000, |_, strategy, rig| {
         let passed = rig.look();
-        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read);
-        let recalled = recall(&kept.text).expect("it is readable");
+        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read, None);
+        let recalled = recalled(&kept).expect("it is readable");
         let again = recalled.replay().expect("it is admitted");
         assert_eq!(essence(&again), essence(&passed), "{strategy}");
         let stored = passed.decision.to_json(Explain::First);
@@ -106,9 +110,63 @@ fn test_29_random_decisions_replay_byte_identically() {
             [],
             "{strategy}"
         );
-        let second = take(&recalled.request, recalled.now, recalled.decision, &again.read);
-        assert_eq!(second, kept, "{strategy}");
-        assert!(!kept.text.contains("never read"));
+        let second = take(
+            &recalled.request,
+            recalled.now,
+            recalled.decision,
+            &again.read,
+            None,
+        );
+        assert_eq!(
+            (&second.text, &second.digest),
+            (&kept.text, &kept.digest),
+            "{strategy}"
+        );
+        assert_eq!(second.declared.text, kept.declared.text, "{strategy}");
+        assert!(kept.declared.is_of(&passed.read) && !kept.declared.is_of(&recalled.read));
+        // What is declared stands in the half that decisions share, and there only.
+        assert!(!kept.text.as_str().contains("never read"));
+    });
+}
+
+/// Snapshots that were kept before what is declared was shared: everything in one text, with the names of what moves.
+#[test]
+fn snapshots_of_the_first_form_replay() {
+    worlds(292, 500, |_, strategy, rig| {
+        let passed = rig.look();
+        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read, None);
+        let mut whole: Value = kept.text.read().expect("it is JSON");
+        let mut half: Value = kept.declared.text.read().expect("it is JSON");
+        for (id, members) in &passed.read.candidates {
+            for (member, known) in half["members"][id.to_string()]
+                .as_array_mut()
+                .expect("members")
+                .iter_mut()
+                .zip(members)
+            {
+                member["live"] = json!(known.live);
+                member["learned"] = json!(known.learned);
+                if let Some(bid) = &known.bid {
+                    member["bid"] = json!(bid);
+                }
+            }
+        }
+        let fields = whole.as_object_mut().expect("an object");
+        fields.remove("declared");
+        fields.extend(half.as_object().cloned().expect("an object"));
+        fields.insert("version".to_owned(), json!(1));
+        let first = recall(&whole.to_string(), None).expect("it is readable");
+        let second = recalled(&kept).expect("it is readable");
+        assert_eq!(
+            (&first.read, &first.request),
+            (&second.read, &second.request),
+            "{strategy}"
+        );
+        assert_eq!(
+            essence(&first.replay().expect("it is admitted")),
+            essence(&passed),
+            "{strategy}"
+        );
     });
 }
 
@@ -117,9 +175,11 @@ fn test_29_random_decisions_replay_byte_identically() {
 fn texts_are_canonical_however_they_are_made() {
     worlds(291, 1_000, |_, strategy, rig| {
         let passed = rig.look();
-        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read).text;
-        let read: Value = serde_json::from_str(&kept).expect("it is JSON");
-        assert_eq!(canonical::text(&read), kept, "{strategy}");
+        let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read, None);
+        for kept in [&kept.text, &kept.declared.text] {
+            let read: Value = kept.read().expect("it is JSON");
+            assert_eq!(canonical::text(&read), kept.as_str(), "{strategy}");
+        }
         for explain in [Explain::Winners, Explain::First, Explain::All] {
             let more = json!({"a": 1, "z": null, "explain": 2, "item_id": "i"});
             let more = more.as_object().cloned().expect("an object");
@@ -137,8 +197,8 @@ fn a_replay_with_another_pipeline_tells_what_would_have_been() {
     let mut rig = Rig::new("least_loaded", &["a", "b"]);
     rig.member("a", |_, live| live.current = 1);
     let passed = rig.look();
-    let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read);
-    let mut recalled = recall(&kept.text).unwrap();
+    let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read, None);
+    let mut recalled = recalled(&kept).unwrap();
     recalled.request.pipeline = Some(json!({"stages": [{"pick": {"strategy": "round_robin"}}]}));
     let other = recalled.replay().unwrap();
     assert_eq!(
@@ -160,7 +220,32 @@ fn a_replay_with_another_pipeline_tells_what_would_have_been() {
     older["config"]["engine"] = json!("ductor 0.0.1");
     assert_eq!(recalled.engine, passed.decision.digests.engine);
     assert_ne!(older["config"]["engine"], json!(recalled.engine));
-    assert!(recall("{}").is_err() && recall(&kept.text.replace("\"version\":1", "\"version\":2")).is_err());
+    let (text, half) = (kept.text.as_str(), Some(kept.declared.text.as_str()));
+    assert!(recall("{}", None).is_err() && recall(text, None).is_err() && recall(text, half).is_ok());
+    assert!(recall(&text.replace("\"version\":2", "\"version\":3"), half).is_err());
+    // The other half of another decision.
+    let less = half.map(|half| half.replacen("\"members\":{", "\"members\":{\"x\":[],", 1));
+    assert!(recall(text, less.as_deref()).is_err());
+}
+
+/// What another pipeline looks at is there, even where the one that decided did not look.
+#[test]
+fn a_replay_with_another_strategy_knows_all_that_is_declared() {
+    let mut rig = Rig::new("round_robin", &["a", "b"]);
+    for (name, tier) in [("a", 2), ("b", 1)] {
+        rig.member(name, |recipient, _| {
+            recipient.attributes.insert("tier".to_owned(), json!(tier));
+        });
+    }
+    let passed = rig.look();
+    let kept = take(&rig.request, rig.now, passed.decision.id, &passed.read, None);
+    let mut recalled = recalled(&kept).unwrap();
+    recalled.request.strategy = Some("priority".to_owned());
+    let other = recalled.replay().unwrap();
+    assert_eq!(
+        (rig.winner(&passed), rig.winner(&other)),
+        ("a".to_owned(), "b".to_owned())
+    );
 }
 
 #[test]

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use super::draft;
 use super::route::{self, Judged, Wish};
 use super::shelf::Shelf;
 use super::world::{StoreWorld, Tenancy};
-use super::write::{self, Written};
+use super::write::Written;
 use crate::domain::routing::pass::{Ends, Passed};
 use crate::domain::routing::turns::Served;
 use crate::domain::routing::waiting::{self, Place, WaitKind, Waiting};
@@ -123,7 +124,7 @@ pub fn look<R: Rows>(
         let judged = route::judge(&world, &wish, now)?;
         match &judged.outcome {
             Ok(passed) if still_waits(&item, passed) => {
-                is_hopeless = waiting::is_hopeless(&write::histogram(passed));
+                is_hopeless = waiting::is_hopeless(&draft::histogram(passed));
                 tried.waiting.extend(seen(&wish, &item, passed));
             }
             Ok(passed) => {
@@ -134,6 +135,7 @@ pub fn look<R: Rows>(
                     .values()
                     .map(|members| members.len())
                     .sum::<usize>();
+                let judged = judged.drawn_up(&world, &wish);
                 tried.decided.push((wish, judged));
             }
             Err(_) => {}
@@ -155,7 +157,7 @@ fn seen(wish: &Wish, item: &Waiting, passed: &Passed) -> Option<(Waiting, Waitin
     let Ends::Waits(waits) = &passed.ends else {
         return None;
     };
-    let seen = write::waiting(wish, passed, waits);
+    let seen = draft::waiting(wish, passed, waits);
     if seen.histogram == item.histogram && seen.wake_at == item.wake_at {
         return None;
     }

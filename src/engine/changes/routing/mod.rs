@@ -12,6 +12,7 @@ pub mod assignments;
 pub mod claims;
 pub mod closing;
 pub mod crew;
+mod draft;
 pub mod drain;
 pub mod reconcile;
 pub mod retire;

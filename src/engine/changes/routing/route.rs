@@ -2,7 +2,9 @@
 //! pass is made once more, by whoever holds the only right to write.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::draft::Draft;
 use super::shelf::Shelf;
 use super::world::{StoreWorld, Tenancy, live_of};
 use super::write::{self, Written};
@@ -91,6 +93,20 @@ pub struct Judged {
     pub outcome: Result<Passed, No>,
     revision: u64,
     events: BTreeMap<RecipientPoolId, u64>,
+    draft: Option<Arc<Draft>>,
+}
+
+impl Judged {
+    /// The same with all that can be made of it before it is written.
+    #[must_use]
+    pub fn drawn_up<R: Rows>(mut self, world: &StoreWorld<'_, R>, wish: &Wish) -> Judged {
+        if let Ok(passed) = &self.outcome
+            && passed.decision.existing.is_none()
+        {
+            self.draft = Some(Arc::new(Draft::of(wish, passed, |read| world.declared(read))));
+        }
+        self
+    }
 }
 
 /// Why there is no decision.
@@ -138,6 +154,7 @@ pub fn judge<R: Rows>(world: &StoreWorld<'_, R>, wish: &Wish, now: Micros) -> Re
         outcome,
         revision,
         events,
+        draft: None,
     })
 }
 
@@ -149,30 +166,19 @@ pub fn commit(
     wish: &Wish,
     judged: &Judged,
 ) -> Result<Routed, Abort> {
-    let anew;
-    let judged = if holds(tx, tenancy.tenant, judged)? {
-        judged
-    } else {
-        let now = Micros::from(tx.now().wall);
-        let world = StoreWorld::new(tx, shelf, tenancy)?;
-        anew = judge(&world, wish, now)?;
-        &anew
+    let anew = judged_anew(tx, shelf, tenancy, wish, judged)?;
+    let judged = anew.as_ref().unwrap_or(judged);
+    let passed = match &judged.outcome {
+        Ok(passed) => passed,
+        Err(no) => return Ok(Routed::Not(no.clone())),
     };
-    let existing = match &judged.outcome {
-        Ok(passed) => passed.decision.existing,
-        Err(_) => None,
-    };
-    if let Some(existing) = existing
+    if let Some(existing) = passed.decision.existing
         && let Some(row) = decisions::decision(tx, tenancy.tenant, existing)?
     {
         return Ok(Routed::Existing(row.work, row.text));
     }
-    match &judged.outcome {
-        Ok(passed) => Ok(Routed::Decided(Box::new(write::decision(
-            tx, tenancy, wish, passed,
-        )?))),
-        Err(no) => Ok(Routed::Not(no.clone())),
-    }
+    let written = write(tx, shelf, tenancy, (wish, passed), judged.draft.as_ref())?;
+    Ok(Routed::Decided(Box::new(written)))
 }
 
 /// The same for work that waits: where the second look finds that it waits on, it does. A decision over it that cannot be made
@@ -184,15 +190,8 @@ pub fn commit_item(
     wish: &Wish,
     judged: &Judged,
 ) -> Result<Option<Written>, Abort> {
-    let anew;
-    let judged = if holds(tx, tenancy.tenant, judged)? {
-        judged
-    } else {
-        let now = Micros::from(tx.now().wall);
-        let world = StoreWorld::new(tx, shelf, tenancy)?;
-        anew = judge(&world, wish, now)?;
-        &anew
-    };
+    let anew = judged_anew(tx, shelf, tenancy, wish, judged)?;
+    let judged = anew.as_ref().unwrap_or(judged);
     let Ok(passed) = &judged.outcome else {
         return Ok(None);
     };
@@ -211,7 +210,44 @@ pub fn commit_item(
             return Ok(None);
         }
     }
-    Ok(Some(write::decision(tx, tenancy, wish, passed)?))
+    let written = write(tx, shelf, tenancy, (wish, passed), judged.draft.as_ref())?;
+    Ok(Some(written))
+}
+
+/// The pass once more, where what it rests on has moved.
+fn judged_anew(
+    tx: &mut Tx<'_>,
+    shelf: &Shelf,
+    tenancy: &Tenancy,
+    wish: &Wish,
+    judged: &Judged,
+) -> Result<Option<Judged>, Abort> {
+    if holds(tx, tenancy.tenant, judged)? {
+        return Ok(None);
+    }
+    let now = Micros::from(tx.now().wall);
+    let world = StoreWorld::new(tx, shelf, tenancy)?;
+    Ok(Some(judge(&world, wish, now)?))
+}
+
+/// Writes what was drawn up, or draws it up now.
+fn write(
+    tx: &mut Tx<'_>,
+    shelf: &Shelf,
+    tenancy: &Tenancy,
+    (wish, passed): (&Wish, &Passed),
+    draft: Option<&Arc<Draft>>,
+) -> Result<Written, Abort> {
+    let made;
+    let draft = match draft {
+        Some(draft) => draft,
+        None => {
+            let of_tenant = shelf.of(tx, tenancy.tenant)?;
+            made = Arc::new(Draft::of(wish, passed, |read| of_tenant.declared(read)));
+            &made
+        }
+    };
+    Ok(write::decision(tx, tenancy, (wish, passed), draft)?)
 }
 
 /// Whether what a decision rests on is as it was.

@@ -172,11 +172,8 @@ fn decided(
     let Some(row) = decisions::decision(rows, tenant, id)? else {
         return Ok(None);
     };
-    let kept = match &row.snapshot {
-        Some(digest) => decisions::snapshot(rows, tenant, digest)?,
-        None => None,
-    };
-    let recalled = kept.and_then(|text| snapshot::recall(text.as_str()).ok());
+    let kept = decisions::source(rows, tenant, (id, &row))?;
+    let recalled = kept.and_then(|kept| kept.recall().ok());
     Ok(recalled.and_then(|recalled| {
         let passed = recalled.replay().ok()?;
         Some((recalled, passed))

@@ -4,13 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::domain::routing::known::Known;
 use crate::domain::routing::objects::{Recipient, Trait};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
+use crate::domain::routing::snapshot::Declared;
 use crate::store::{Rows, StoreError, routing_live, routing_objects};
 use crate::words::ids::{RecipientPoolId, TenantId};
 
 /// Tenants whose objects are kept; beyond it all are read anew.
 const TENANTS_MAX: usize = 256;
+/// Declared halves that are kept for a tenant: one for each set of recipient pools that passes have entered.
+const DECLARED_MAX: usize = 8;
 
 /// The copies of all tenants. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +35,8 @@ struct Kept {
     traits: Option<Arc<Vec<Trait>>>,
     recipient_pools: BTreeMap<RecipientPoolId, Option<Arc<Prepared>>>,
     members: BTreeMap<RecipientPoolId, Arc<Vec<Arc<Recipient>>>>,
+    /// Declared halves of snapshots, the newest last.
+    declared: Vec<Arc<Declared>>,
 }
 
 impl Shelf {
@@ -106,6 +112,21 @@ impl OfTenant {
         };
         self.kept(|kept| kept.recipient_pools.insert(id, prepared.clone()));
         Ok(prepared)
+    }
+
+    /// The declared half of what a pass has read.
+    pub fn declared(&self, read: &Known) -> Arc<Declared> {
+        let known = self.kept(|kept| kept.declared.iter().find(|half| half.is_of(read)).cloned());
+        known.unwrap_or_else(|| {
+            let fresh = Arc::new(Declared::of(read));
+            self.kept(|kept| {
+                if kept.declared.len() >= DECLARED_MAX {
+                    kept.declared.remove(0);
+                }
+                kept.declared.push(Arc::clone(&fresh));
+            });
+            fresh
+        })
     }
 
     /// The members of a recipient pool, by id.

@@ -9,10 +9,12 @@ use super::crew::Threads;
 use super::shelf::{OfTenant, Shelf};
 use crate::domain::routing::candidate::{Candidate, Learned, Members};
 use crate::domain::routing::crew::Crew;
+use crate::domain::routing::known::Known;
 use crate::domain::routing::live::Live;
 use crate::domain::routing::objects::{PipelineMode, Recipient, RecipientState, Trait};
 use crate::domain::routing::pass::{Ends, Flow, Passed, World};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
+use crate::domain::routing::snapshot::Declared;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
 use crate::store::routing_live::{self, Lookup};
@@ -126,6 +128,11 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
     /// A recipient pool with its rules and its pipeline.
     pub fn prepared(&self, id: RecipientPoolId) -> Result<Option<Arc<Prepared>>, StoreError> {
         self.recipient_pool(id)
+    }
+
+    /// The declared half of what a pass has read.
+    pub(super) fn declared(&self, read: &Known) -> Arc<Declared> {
+        self.of_tenant.declared(read)
     }
 
     /// Who had the work of the next pass before.
