@@ -24,14 +24,37 @@ pub enum RouterError {
     Change(#[from] ChangeError),
 }
 
-/// Decides over one snapshot, and draws the decision up; nothing is written.
+/// Decides over one snapshot; nothing is written.
 pub async fn judge(engine: &Engine, tenancy: Arc<Tenancy>, wish: Wish) -> Result<Judged, StoreError> {
+    judge_for(engine, tenancy, wish, false).await
+}
+
+/// The same, and all is drawn up that can be made of it before it is written.
+pub(super) async fn draw_up(
+    engine: &Engine,
+    tenancy: Arc<Tenancy>,
+    wish: Wish,
+) -> Result<Judged, StoreError> {
+    judge_for(engine, tenancy, wish, true).await
+}
+
+async fn judge_for(
+    engine: &Engine,
+    tenancy: Arc<Tenancy>,
+    wish: Wish,
+    to_write: bool,
+) -> Result<Judged, StoreError> {
     let (shelf, now) = (engine.routing.clone(), Micros::from(engine.now().wall));
     let began = tokio::time::Instant::now();
     let judged = engine
         .read(move |tx| {
             let world = StoreWorld::new(tx, &shelf, &tenancy)?;
-            Ok(route::judge(&world, &wish, now)?.drawn_up(&world, &wish))
+            let judged = route::judge(&world, &wish, now)?;
+            Ok(if to_write {
+                judged.drawn_up(&world, &wish)
+            } else {
+                judged
+            })
         })
         .await;
     engine.metrics.routing.observe("judge", began.elapsed());
@@ -47,16 +70,26 @@ pub async fn route(
 ) -> Result<Told<Routed>, RouterError> {
     let tenancy = Arc::new(tenancy);
     let wish = Wish::fresh(request, DecisionId::fresh());
-    let judged = judge(engine, Arc::clone(&tenancy), wish.clone()).await?;
-    if let Err(no) = judged.outcome {
-        return Ok(Told::Now(Routed::Not(no), None));
-    }
+    let entrance = wish.entrance(tenancy.tenant);
+    let judged = if engine.routing.rivalry.is_quiet(entrance) {
+        let judged = draw_up(engine, Arc::clone(&tenancy), wish.clone()).await?;
+        if let Err(no) = judged.outcome {
+            return Ok(Told::Now(Routed::Not(no), None));
+        }
+        Some(Arc::new(judged))
+    } else {
+        None
+    };
+    // Taken apart here in the end, and not in the writer's turn.
+    let _kept = judged.clone();
     let shelf = engine.routing.clone();
     let began = tokio::time::Instant::now();
     let told = engine
         .store
         .change("route", move |tx| {
-            asked.once(tx, |tx| route::commit(tx, &shelf, &tenancy, &wish, &judged))
+            asked.once(tx, |tx| {
+                route::commit(tx, &shelf, &tenancy, &wish, judged.as_deref())
+            })
         })
         .await?;
     engine.metrics.routing.observe("commit", began.elapsed());

@@ -1,14 +1,13 @@
 //! The only writer of decisions: each brings its index rows along, shares its snapshot, and takes all of it with it when it
 //! goes.
 
-use std::sync::Arc;
-
 use super::error::StoreError;
 use super::keys::DigestKey;
 use super::live_rows::{DecisionRow, DeclaredRow, SnapshotRow, SourceRow, WorkRow};
 use super::offers;
 use super::routing_live::{self, Lookup};
 use super::rows::{Number, Present};
+use super::scribe::MadeRow;
 use super::shadows;
 use super::table::Rows;
 use super::tables::{
@@ -16,7 +15,7 @@ use super::tables::{
     WORK_WAITERS,
 };
 use super::tx::Tx;
-use crate::domain::routing::snapshot::{self, Declared, Recalled, Snapshot, Unreadable};
+use crate::domain::routing::snapshot::{self, Declared, Recalled, Unreadable};
 use crate::words::ids::{DecisionId, TenantId, WorkId, digest_of_parts};
 use crate::words::payload::JsonText;
 
@@ -70,42 +69,59 @@ pub fn decision(
     rows.get(&DECISIONS, &(tenant, id))
 }
 
-/// What a decision was made from, as it is written.
-#[derive(Debug)]
-pub struct Source {
-    row: SourceRow,
-    declared: Arc<Declared>,
+/// Keeps a decision that was made from nothing.
+pub fn keep(tx: &mut Tx<'_>, tenant: TenantId, id: DecisionId, row: &DecisionRow) -> Result<(), StoreError> {
+    tx.put(&DECISIONS, &(tenant, id), row)?;
+    list(tx, tenant, id, row)
 }
 
-impl From<Snapshot> for Source {
-    fn from(snapshot: Snapshot) -> Source {
-        Source {
-            row: SourceRow {
-                text: snapshot.text,
-                declared: snapshot.declared.digest.clone(),
-            },
-            declared: snapshot.declared,
+/// A decision and what it was made from.
+#[derive(Debug)]
+pub struct Texts {
+    /// The decision.
+    pub row: DecisionRow,
+    /// What it was made from.
+    pub source: SourceRow,
+}
+
+/// Keeps a decision: its index rows now, its texts at once or, where they are made beside this turn, late.
+pub fn keep_with(
+    tx: &mut Tx<'_>,
+    (tenant, id): (TenantId, DecisionId),
+    row: &DecisionRow,
+    declared: &Declared,
+    texts: MadeTexts<'_>,
+) -> Result<(), StoreError> {
+    list(tx, tenant, id, row)?;
+    use_declared(tx, tenant, declared)?;
+    match texts {
+        MadeTexts::Now(Texts { row, source }) => {
+            tx.put(&DECISIONS, &(tenant, id), row)?;
+            tx.put(&SOURCES, &(tenant, id), source)
         }
+        MadeTexts::Late(make) => tx.put_late(&[DECISIONS.index(), SOURCES.index()], move || {
+            let Texts { row, source } = make();
+            vec![
+                MadeRow::of(&DECISIONS, &(tenant, id), &row),
+                MadeRow::of(&SOURCES, &(tenant, id), &source),
+            ]
+        }),
     }
 }
 
-/// Keeps a decision with what it was made from.
-pub fn keep(
-    tx: &mut Tx<'_>,
-    tenant: TenantId,
-    id: DecisionId,
-    row: &DecisionRow,
-    source: Option<&Source>,
-) -> Result<(), StoreError> {
-    tx.put(&DECISIONS, &(tenant, id), row)?;
+/// When the texts of a decision are made.
+pub enum MadeTexts<'t> {
+    /// They are.
+    Now(&'t Texts),
+    /// Beside the writer's turn.
+    Late(Box<dyn FnOnce() -> Texts + Send>),
+}
+
+fn list(tx: &mut Tx<'_>, tenant: TenantId, id: DecisionId, row: &DecisionRow) -> Result<(), StoreError> {
     for (filter, key) in index_of(row) {
         tx.put(&DECISION_INDEX, &(tenant, filter, key, id), &Present {})?;
     }
-    let Some(source) = source else {
-        return Ok(());
-    };
-    use_declared(tx, tenant, &source.declared)?;
-    tx.put(&SOURCES, &(tenant, id), &source.row)
+    Ok(())
 }
 
 /// One more source names it.
@@ -120,12 +136,12 @@ fn use_declared(tx: &mut Tx<'_>, tenant: TenantId, declared: &Declared) -> Resul
 }
 
 /// One source less names it; with the last one it goes.
-fn leave_declared(tx: &mut Tx<'_>, key: (TenantId, String)) -> Result<(), StoreError> {
-    match tx.get(&DECLARED_USES, &key)? {
-        Some(Number(uses)) if uses > 1 => tx.put(&DECLARED_USES, &key, &Number(uses - 1)),
+fn leave_declared(tx: &mut Tx<'_>, key: &(TenantId, String)) -> Result<(), StoreError> {
+    match tx.get(&DECLARED_USES, key)? {
+        Some(Number(uses)) if uses > 1 => tx.put(&DECLARED_USES, key, &Number(uses - 1)),
         Some(_) | None => {
-            tx.remove(&DECLARED, &key)?;
-            tx.remove(&DECLARED_USES, &key)?;
+            tx.remove(&DECLARED, key)?;
+            tx.remove(&DECLARED_USES, key)?;
             Ok(())
         }
     }
@@ -237,7 +253,7 @@ fn forget_source(
 ) -> Result<(), StoreError> {
     if let Some(row) = tx.get(&SOURCES, &(tenant, id))? {
         tx.remove(&SOURCES, &(tenant, id))?;
-        return leave_declared(tx, (tenant, row.declared));
+        return leave_declared(tx, &(tenant, row.declared));
     }
     let Some(digest) = &decision.snapshot else {
         return Ok(());

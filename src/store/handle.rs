@@ -19,6 +19,7 @@ use super::feed::Counted;
 use super::opening::{Opened, Sharing, StoreMode, close_within};
 use super::peers::{Peers, Word};
 use super::rows::Number;
+use super::scribe::Scribe;
 use super::stats::{COMMIT_BOUNDS_MS, StoreStats};
 use super::table::Rows;
 use super::tables::META;
@@ -96,6 +97,7 @@ pub(super) struct Shared {
     /// Under which name the commits of this process are known.
     name: Mutex<String>,
     pub(super) queue: Queue,
+    pub(super) scribe: Scribe,
     pub(super) clock: Arc<dyn Clock>,
     sequence: watch::Sender<u64>,
     foreign: watch::Sender<u64>,
@@ -132,6 +134,7 @@ impl Shared {
             life_lock: Mutex::default(),
             name: Mutex::default(),
             queue: Queue::default(),
+            scribe: Scribe::default(),
             clock,
             sequence: watch::Sender::new(0),
             foreign: watch::Sender::new(0),

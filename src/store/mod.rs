@@ -87,6 +87,9 @@ pub mod routing_rows;
 pub mod rows;
 pub mod run_walk;
 pub mod runs;
+pub mod scribe;
+#[cfg(test)]
+mod scribe_tests;
 pub mod shadows;
 #[cfg(test)]
 mod sharing_tests;

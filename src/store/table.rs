@@ -48,13 +48,37 @@ impl<K: Key, R: Record> Table<K, R> {
     }
 }
 
+/// So many rows for each that is wanted are gone through at most.
+const PASSED_OVER: usize = 2;
+
 /// A row as bytes: key, value.
 pub type RawRow = (Vec<u8>, Vec<u8>);
 
-/// Reads. `Tx` and `ReadTx` differ only in the two raw calls.
+/// Reads. `Tx` and `ReadTx` differ only in the raw calls.
 pub trait Rows {
+    /// Looks at the bytes under `key`, where they lie.
+    #[doc(hidden)]
+    fn raw_look<T>(
+        &mut self,
+        table: usize,
+        key: &[u8],
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError>;
+
+    /// Looks at up to `limit` rows from the first key to the last, both included, in order.
+    #[doc(hidden)]
+    fn raw_span<T>(
+        &mut self,
+        table: usize,
+        span: (&[u8], &[u8]),
+        limit: usize,
+        look: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError>;
+
     /// The bytes under `key`.
-    fn raw_get(&mut self, table: usize, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
+    fn raw_get(&mut self, table: usize, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.raw_look(table, key, <[u8]>::to_vec)
+    }
 
     /// Rows whose key begins with the prefix, in order.
     #[doc(hidden)]
@@ -70,15 +94,46 @@ pub trait Rows {
     /// The record under `key`.
     fn get<K: Key, R: Record>(&mut self, table: &Table<K, R>, key: &K) -> Result<Option<R>, StoreError> {
         let key = key.encode();
-        let Some(value) = self.raw_get(table.index, &key)? else {
-            return Ok(None);
+        let found = self.raw_look(table.index, &key, |value| table.read_row(&key, value))?;
+        Ok(found.transpose()?.map(|(_, record)| record))
+    }
+
+    /// The records under these keys, which are in order: rows between the first and the last are gone through, rather than
+    /// looked up one by one, unless there are too many of others.
+    fn get_all<K: Key, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        keys: &[K],
+    ) -> Result<Vec<Option<R>>, StoreError> {
+        let encoded: Vec<Vec<u8>> = keys.iter().map(Key::encode).collect();
+        debug_assert!(encoded.is_sorted(), "keys are in order");
+        let (Some(first), Some(last)) = (encoded.first(), encoded.last()) else {
+            return Ok(Vec::new());
         };
-        table.read_row(&key, &value).map(|(_, record)| Some(record))
+        let limit = keys.len() * PASSED_OVER;
+        let mut all: Vec<Option<R>> = keys.iter().map(|_| None).collect();
+        let mut at = 0;
+        let passed = self.raw_span(table.index, (first, last), limit, |key, value| {
+            while encoded.get(at).is_some_and(|wanted| wanted.as_slice() < key) {
+                at += 1;
+            }
+            if encoded.get(at).is_some_and(|wanted| wanted == key) {
+                all[at] = Some(table.read_row(key, value)?.1);
+                at += 1;
+            }
+            Ok(())
+        })?;
+        if passed.len() == limit {
+            for (key, place) in keys.iter().zip(&mut all).skip(at) {
+                *place = self.get(table, key)?;
+            }
+        }
+        Ok(all)
     }
 
     /// True if there is a row under `key`, readable or not.
     fn has<K: Key, R>(&mut self, table: &Table<K, R>, key: &K) -> Result<bool, StoreError> {
-        Ok(self.raw_get(table.index, &key.encode())?.is_some())
+        Ok(self.raw_look(table.index, &key.encode(), |_| ())?.is_some())
     }
 
     /// Up to `limit` rows whose keys begin with `prefix`, ascending, after the key `after`.

@@ -10,6 +10,7 @@ use super::error::StoreError;
 use super::feed::{Counted, FeedItem};
 use super::keys::Key;
 use super::rows::Number;
+use super::scribe::{Late, MadeRow, Scribe};
 use super::table::{RawRow, Rows, Table};
 use super::tables::{META, NAMES};
 use crate::words::time::Now;
@@ -63,8 +64,23 @@ impl ReadTx {
 }
 
 impl Rows for ReadTx {
-    fn raw_get(&mut self, table: usize, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.table(table)?.get(key)?.map(|guard| guard.value().to_vec()))
+    fn raw_look<T>(
+        &mut self,
+        table: usize,
+        key: &[u8],
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.table(table)?.get(key)?.map(|guard| look(guard.value())))
+    }
+
+    fn raw_span<T>(
+        &mut self,
+        table: usize,
+        span: (&[u8], &[u8]),
+        limit: usize,
+        look: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        walk(self.table(table)?, span, limit, look)
     }
 
     fn raw_scan(
@@ -88,6 +104,10 @@ pub struct Tx<'t> {
     counted: Vec<Counted>,
     rows_written: u64,
     bytes_written: usize,
+    scribe: Option<&'t Scribe>,
+    /// Rows that are being made, and the tables that wait for them.
+    late: Vec<Late>,
+    late_tables: Vec<usize>,
 }
 
 impl std::fmt::Debug for Tx<'_> {
@@ -108,7 +128,53 @@ impl<'t> Tx<'t> {
             counted: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
+            scribe: None,
+            late: Vec::new(),
+            late_tables: Vec::new(),
         }
+    }
+
+    /// The same with a second pair of hands.
+    pub(super) fn with(mut self, scribe: &'t Scribe) -> Tx<'t> {
+        self.scribe = Some(scribe);
+        self
+    }
+
+    /// Puts rows of these tables that are made beside this turn; they are there for whoever looks at one of the tables, and
+    /// before the commit. A panic while they are made is one of the change.
+    pub fn put_late(
+        &mut self,
+        tables: &[usize],
+        rows: impl FnOnce() -> Vec<MadeRow> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let Some(scribe) = self.scribe else {
+            return self.put_made(rows());
+        };
+        self.late.push(scribe.make(rows));
+        for table in tables {
+            if !self.late_tables.contains(table) {
+                self.late_tables.push(*table);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the rows that are being made, and puts them.
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        self.late_tables.clear();
+        for late in std::mem::take(&mut self.late) {
+            self.put_made(late.rows())?;
+        }
+        Ok(())
+    }
+
+    fn put_made(&mut self, rows: Vec<MadeRow>) -> Result<(), StoreError> {
+        for MadeRow { table, key, value } in rows {
+            self.rows_written += 1;
+            self.bytes_written += key.len() + value.len();
+            self.table(table)?.insert(key.as_slice(), value.as_slice())?;
+        }
+        Ok(())
     }
 
     /// Opens every table once, so that all of them exist in a new file.
@@ -120,6 +186,9 @@ impl<'t> Tx<'t> {
     }
 
     fn table(&mut self, index: usize) -> Result<&mut RawTable<'t, Bytes, Bytes>, StoreError> {
+        if self.late_tables.contains(&index) {
+            self.settle()?;
+        }
         let cell = &mut self.tables[index];
         if cell.is_none() {
             *cell = Some(self.transaction.open_table(definition(index))?);
@@ -243,8 +312,23 @@ impl<'t> Tx<'t> {
 }
 
 impl Rows for Tx<'_> {
-    fn raw_get(&mut self, table: usize, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.table(table)?.get(key)?.map(|guard| guard.value().to_vec()))
+    fn raw_look<T>(
+        &mut self,
+        table: usize,
+        key: &[u8],
+        look: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.table(table)?.get(key)?.map(|guard| look(guard.value())))
+    }
+
+    fn raw_span<T>(
+        &mut self,
+        table: usize,
+        span: (&[u8], &[u8]),
+        limit: usize,
+        look: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        walk(&*self.table(table)?, span, limit, look)
     }
 
     fn raw_scan(
@@ -257,6 +341,21 @@ impl Rows for Tx<'_> {
     ) -> Result<Vec<RawRow>, StoreError> {
         scan(&*self.table(table)?, prefix, after, descending, limit)
     }
+}
+
+fn walk<R: ReadableTable<Bytes, Bytes>, T>(
+    table: &R,
+    (first, last): (&[u8], &[u8]),
+    limit: usize,
+    mut look: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let rows = table.range::<&[u8]>(first..=last)?;
+    rows.take(limit)
+        .map(|row| {
+            let (key, value) = row?;
+            look(key.value(), value.value())
+        })
+        .collect()
 }
 
 /// The first key after every key that begins with `prefix`; `None` if there is none.

@@ -287,7 +287,7 @@ fn attempt(shared: &Shared, taken: &mut Vec<Box<dyn Job>>, take_more: bool) -> A
     };
     // The turn may have been long in coming; nothing is taken yet.
     let now = shared.clock.now();
-    let mut tx = Tx::new(&transaction, now);
+    let mut tx = Tx::new(&transaction, now).with(&shared.scribe);
     let outcome = run_changes(shared, &mut tx, taken, take_more);
     if let Err(bad) = outcome {
         drop(tx);
@@ -354,7 +354,19 @@ fn run_changes(
             run_one(tx, job.as_mut())?;
         }
     }
-    Ok(())
+    settle(tx)
+}
+
+/// The rows that were made beside.
+fn settle(tx: &mut Tx<'_>) -> Result<(), ChangeError> {
+    match catch_unwind(AssertUnwindSafe(|| tx.settle())) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(ChangeError::Failed(error)),
+        Err(_) => {
+            tracing::error!("rows that were made beside a change panicked; it was rolled back");
+            Err(ChangeError::Panicked("late rows"))
+        }
+    }
 }
 
 fn run_one(tx: &mut Tx<'_>, job: &mut dyn Job) -> Result<(), ChangeError> {

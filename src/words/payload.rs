@@ -7,6 +7,13 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct JsonText(String);
 
+/// `null`.
+impl Default for JsonText {
+    fn default() -> JsonText {
+        JsonText("null".to_owned())
+    }
+}
+
 impl JsonText {
     /// The JSON of `value`.
     pub fn of<T: Serialize>(value: &T) -> Result<JsonText, serde_json::Error> {

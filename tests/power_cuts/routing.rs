@@ -115,7 +115,7 @@ impl Stage<'_> {
         let judged = judged.expect("a readable store");
         Box::new(move |tx| {
             if judged.outcome.is_ok() {
-                route::commit(tx, &cache, &tenant, &wish, &judged)?;
+                route::commit(tx, &cache, &tenant, &wish, Some(&judged))?;
             }
             Ok(None)
         })

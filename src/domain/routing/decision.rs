@@ -1,5 +1,7 @@
 //! A decision as data, and as it stands on the wire (section 11 of the specification of routing).
 
+use std::sync::{Arc, OnceLock};
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -172,8 +174,8 @@ pub struct Decision {
     pub notes: Vec<Note>,
     /// What chance did.
     pub randomness: Randomness,
-    /// Digest of the snapshot, without `sha256:`; empty while there is none.
-    pub snapshot: String,
+    /// Digest of the snapshot, without `sha256:`. It is said once, when that is taken, which may be after the decision is made.
+    pub snapshot: Arc<OnceLock<String>>,
     /// Digests of what decided.
     pub digests: Digests,
     /// The decision of the same work before, for a duplicate.
@@ -254,7 +256,7 @@ impl Decision {
         put("at", json!(self.at));
         put("committed", json!(self.committed));
         put("winners", self.winners.iter().map(Winner::to_json).collect());
-        put("snapshot", sha256(&self.snapshot));
+        put("snapshot", sha256(self.snapshot.get().map_or("", String::as_str)));
         put(
             "config",
             json!({

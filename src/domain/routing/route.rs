@@ -382,7 +382,7 @@ impl<'p, W: World> Pass<'p, W> {
             explanation: self.explanation,
             notes: self.notes,
             randomness: self.randomness,
-            snapshot: String::new(),
+            snapshot: Arc::default(),
             digests: self.digests,
             existing: self.existing,
             mode_diff: self.mode_diff,

@@ -241,30 +241,37 @@ struct Moved<'e>(&'e StageLine);
 impl Serialize for Moved<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let moved = &self.0.moved;
-        let mut named: BTreeMap<&str, usize> = BTreeMap::new();
-        for (recipient, ..) in moved {
-            *named.entry(recipient.name.as_str()).or_default() += 1;
-        }
-        let mut lines: BTreeMap<Cow<'_, str>, (i64, i64)> = BTreeMap::new();
-        for (recipient, before, after) in moved {
-            let name = recipient.name.as_str();
-            let label = match named.get(name) {
-                Some(1) => Cow::Borrowed(name),
-                _ => Cow::Owned(format!("{name} ({})", recipient.id)),
+        let mut names: Vec<&str> = moved
+            .iter()
+            .map(|(recipient, ..)| recipient.name.as_str())
+            .collect();
+        names.sort_unstable();
+        let is_shared = |name: &str| {
+            let first = names.partition_point(|other| *other < name);
+            names.get(first + 1).is_some_and(|next| *next == name)
+        };
+        let lines = moved.iter().map(|(recipient, before, after)| {
+            let label = match recipient.name.as_str() {
+                name if is_shared(name) => Cow::Owned(format!("{name} ({})", recipient.id)),
+                name => Cow::Borrowed(name),
             };
-            lines.insert(label, (*before, *after));
-        }
+            (label, *before, *after)
+        });
+        let mut lines: Vec<MovedLine<'_>> = lines.collect();
+        lines.sort_unstable();
         let mut map = serializer.serialize_map(Some(2))?;
-        map.serialize_entry("after", &Side(&lines, |line| line.1))?;
-        map.serialize_entry("before", &Side(&lines, |line| line.0))?;
+        map.serialize_entry("after", &Side(&lines, |line| line.2))?;
+        map.serialize_entry("before", &Side(&lines, |line| line.1))?;
         map.end()
     }
 }
 
-struct Side<'l>(&'l BTreeMap<Cow<'l, str>, (i64, i64)>, fn(&(i64, i64)) -> i64);
+type MovedLine<'l> = (Cow<'l, str>, i64, i64);
+
+struct Side<'l>(&'l [MovedLine<'l>], fn(&MovedLine<'l>) -> i64);
 
 impl Serialize for Side<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(label, line)| (label, self.1(line))))
+        serializer.collect_map(self.0.iter().map(|line| (&line.0, self.1(line))))
     }
 }

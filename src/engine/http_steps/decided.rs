@@ -37,7 +37,7 @@ pub(in crate::engine) async fn execute(
     };
     let tenancy = Arc::new(engine.tenancy(TENANT).await?);
     let wish = Wish::fresh(request, DecisionId::fresh());
-    let judged = deciding::judge(engine, Arc::clone(&tenancy), wish.clone()).await?;
+    let judged = deciding::draw_up(engine, Arc::clone(&tenancy), wish.clone()).await?;
     let waiter = waits.then(|| WorkWaiter {
         run: task.run.id,
         step: task.step.step.clone(),

@@ -1,5 +1,7 @@
 //! How work ends that nobody took in time: it is dropped, or goes where its recipient pool sends what it cannot place.
 
+use std::sync::Arc;
+
 use super::write;
 use super::{steps, waiting};
 use crate::domain::routing::assignment::Lineage;
@@ -132,7 +134,7 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: &Ended<'_>) -> Result<(), S
             seed: 0,
             propensity: None,
         },
-        snapshot: String::new(),
+        snapshot: Arc::default(),
         digests: Digests::default(),
         existing: None,
         mode_diff: None,
@@ -155,7 +157,7 @@ fn drop_it(tx: &mut Tx<'_>, tenant: TenantId, ended: &Ended<'_>) -> Result<(), S
         text: JsonText::of(&write::document(&decision, Explain::First, &lineage, None))
             .expect("a decision is plain data"),
     };
-    decisions::keep(tx, tenant, decision.id, &row, None)?;
+    decisions::keep(tx, tenant, decision.id, &row)?;
     tx.tell("routing.decision", decision.id, 0, Some(decision.outcome.word()));
     steps::over(tx, tenant, ended.work)
 }

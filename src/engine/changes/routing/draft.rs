@@ -8,16 +8,15 @@ use super::route::Wish;
 use super::write::{config_of, document, entered};
 use crate::domain::routing::decision::Decision;
 use crate::domain::routing::explanation::WHOLE_MAX;
-use crate::domain::routing::known::Known;
 use crate::domain::routing::objects::Explain;
 use crate::domain::routing::offer::{Offer, OfferState};
 use crate::domain::routing::pass::{Ends, Offered, Passed, Waits};
-use crate::domain::routing::reason::Reason;
+use crate::domain::routing::reason::{Note, Reason};
 use crate::domain::routing::sla;
 use crate::domain::routing::snapshot::{self, Declared};
 use crate::domain::routing::waiting::{WaitKind, Waiting};
-use crate::store::decisions::Source;
-use crate::store::live_rows::DecisionRow;
+use crate::store::decisions::Texts;
+use crate::store::live_rows::{DecisionRow, SourceRow};
 use crate::words::ids::{AssignmentId, ClaimQueueId, WaitingId};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
@@ -31,9 +30,10 @@ pub(super) struct Draft {
     pub(super) left: Option<Left>,
     /// The work itself.
     pub(super) work: JsonText,
+    /// Without its text and the digest of its source.
     pub(super) row: DecisionRow,
-    /// What it was made from.
-    pub(super) source: Source,
+    /// The declared half of what it was made from.
+    pub(super) declared: Arc<Declared>,
 }
 
 /// Work that somebody gets later.
@@ -44,10 +44,11 @@ pub(super) enum Left {
 }
 
 impl Draft {
-    /// Draws a decision up. `declared` knows the declared half of what was read, or writes it.
-    pub(super) fn of(wish: &Wish, passed: &Passed, declared: impl FnOnce(&Known) -> Arc<Declared>) -> Draft {
+    /// Draws a decision up; its long texts come later. `declared` is the declared half of what was read.
+    pub(super) fn of(wish: &Wish, passed: &Passed, declared: Arc<Declared>) -> Draft {
         let mut decision = passed.decision.clone();
         decision.committed = true;
+        decision.snapshot = Arc::default();
         let left = match &passed.ends {
             Ends::Assigned(_) => {
                 for winner in &mut decision.winners {
@@ -63,25 +64,47 @@ impl Draft {
             Left::Waits(item) => item.id,
             Left::Offered(offer) => offer.id,
         });
-        let of = declared(&passed.read);
-        let taken = snapshot::take(&wish.request, decision.at, decision.id, &passed.read, Some(of));
-        decision.snapshot.clone_from(&taken.digest);
         Draft {
-            row: row(&decision, wish, item),
+            row: row(&decision, item),
             work: JsonText::of(&wish.request.work).expect("work is plain data"),
-            source: taken.into(),
             decision: Arc::new(decision),
             left,
+            declared,
+        }
+    }
+
+    /// The long texts: the decision as it is kept, and what it was made from, whose digest the decision says from now on.
+    pub(super) fn texts(&self, wish: &Wish, passed: &Passed) -> Texts {
+        let (decision, declared) = (&self.decision, Arc::clone(&self.declared));
+        let taken = snapshot::take(
+            &wish.request,
+            decision.at,
+            decision.id,
+            &passed.read,
+            Some(declared),
+        );
+        let digest = decision.snapshot.get_or_init(|| taken.digest);
+        // Some bytes for each candidate that is told of.
+        let about = 2_000 + 300 * decision.explanation.candidates.len().min(WHOLE_MAX);
+        let document = document(decision, Explain::First, &wish.lineage, self.row.item);
+        Texts {
+            row: DecisionRow {
+                snapshot: Some(digest.clone()),
+                text: JsonText::sized(&document, about).expect("a decision is plain data"),
+                ..self.row.clone()
+            },
+            source: SourceRow {
+                text: taken.text,
+                declared: taken.declared.digest.clone(),
+            },
         }
     }
 }
 
-fn row(decision: &Decision, wish: &Wish, item: Option<WaitingId>) -> DecisionRow {
+fn row(decision: &Decision, item: Option<WaitingId>) -> DecisionRow {
     let reasons = decision.explanation.histogram().into_keys();
-    let notes = decision.notes.iter().map(|note| note.code());
+    let notes = decision.notes.iter().map(Note::code);
     let codes: BTreeSet<&str> = reasons.chain(notes).collect();
-    // Some bytes for each candidate that is told of.
-    let about = 2_000 + 300 * decision.explanation.candidates.len().min(WHOLE_MAX);
     DecisionRow {
         at: decision.at,
         work: decision.work,
@@ -90,9 +113,8 @@ fn row(decision: &Decision, wish: &Wish, item: Option<WaitingId>) -> DecisionRow
         winners: decision.winners.iter().map(|winner| winner.recipient).collect(),
         reasons: codes.into_iter().map(str::to_owned).collect(),
         item,
-        snapshot: Some(decision.snapshot.clone()),
-        text: JsonText::sized(&document(decision, Explain::First, &wish.lineage, item), about)
-            .expect("a decision is plain data"),
+        snapshot: None,
+        text: JsonText::default(),
     }
 }
 

@@ -16,6 +16,7 @@ mod draft;
 pub mod drain;
 pub mod reconcile;
 pub mod retire;
+pub mod rivalry;
 pub mod route;
 pub mod shadows;
 pub mod shelf;

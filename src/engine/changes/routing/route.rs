@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::draft::Draft;
+use super::rivalry::Entrance;
 use super::shelf::Shelf;
 use super::world::{StoreWorld, Tenancy, live_of};
-use super::write::{self, Written};
+use super::write::{self, Drawn, Written};
 use crate::domain::routing::assignment::Lineage;
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::fault::Fault;
@@ -34,6 +35,11 @@ pub struct Wish {
 }
 
 impl Wish {
+    /// Where it enters.
+    pub fn entrance(&self, tenant: TenantId) -> Entrance {
+        (tenant, self.request.recipient_pool)
+    }
+
     /// New work.
     pub fn fresh(request: Request, decision: DecisionId) -> Wish {
         let options = &request.strategy_options;
@@ -90,10 +96,10 @@ impl Wish {
 #[derive(Debug, Clone)]
 pub struct Judged {
     /// What was decided, or why nothing was.
-    pub outcome: Result<Passed, No>,
+    pub outcome: Result<Arc<Passed>, No>,
     revision: u64,
     events: BTreeMap<RecipientPoolId, u64>,
-    draft: Option<Arc<Draft>>,
+    drawn: Option<Drawn>,
 }
 
 impl Judged {
@@ -103,7 +109,11 @@ impl Judged {
         if let Ok(passed) = &self.outcome
             && passed.decision.existing.is_none()
         {
-            self.draft = Some(Arc::new(Draft::of(wish, passed, |read| world.declared(read))));
+            let draft = Draft::of(wish, passed, world.declared(&passed.read));
+            self.drawn = Some(Drawn {
+                texts: Some(Arc::new(draft.texts(wish, passed))),
+                draft: Arc::new(draft),
+            });
         }
         self
     }
@@ -138,7 +148,7 @@ pub fn judge<R: Rows>(world: &StoreWorld<'_, R>, wish: &Wish, now: Micros) -> Re
         world.revision(),
     );
     let outcome = match outcome {
-        Ok(passed) => Ok(passed),
+        Ok(passed) => Ok(Arc::new(passed)),
         Err(Stopped::World(error)) => return Err(error),
         Err(Stopped::Invalid(faults)) => Err(No::Invalid(faults)),
         Err(Stopped::Refused(refusal)) => Err(No::Refused(refusal)),
@@ -154,20 +164,34 @@ pub fn judge<R: Rows>(world: &StoreWorld<'_, R>, wish: &Wish, now: Micros) -> Re
         outcome,
         revision,
         events,
-        draft: None,
+        drawn: None,
     })
 }
 
-/// Writes a decision that was made before, or makes it anew where what it rests on has moved.
+/// Writes a decision that was made before, or makes it anew where what it rests on has moved. None was made before where a look
+/// ahead was not worth its while.
 pub fn commit(
     tx: &mut Tx<'_>,
     shelf: &Shelf,
     tenancy: &Tenancy,
     wish: &Wish,
-    judged: &Judged,
+    judged: Option<&Judged>,
 ) -> Result<Routed, Abort> {
-    let anew = judged_anew(tx, shelf, tenancy, wish, judged)?;
-    let judged = anew.as_ref().unwrap_or(judged);
+    let held = match judged {
+        Some(judged) if holds(tx, tenancy.tenant, judged)? => Some(judged),
+        Some(_) | None => None,
+    };
+    if judged.is_some() {
+        shelf.rivalry.note(wish.entrance(tenancy.tenant), held.is_some());
+    }
+    let anew;
+    let judged = match held {
+        Some(judged) => judged,
+        None => {
+            anew = judge_now(tx, shelf, tenancy, wish)?;
+            &anew
+        }
+    };
     let passed = match &judged.outcome {
         Ok(passed) => passed,
         Err(no) => return Ok(Routed::Not(no.clone())),
@@ -177,7 +201,7 @@ pub fn commit(
     {
         return Ok(Routed::Existing(row.work, row.text));
     }
-    let written = write(tx, shelf, tenancy, (wish, passed), judged.draft.as_ref())?;
+    let written = write(tx, shelf, tenancy, (wish, passed), judged.drawn.as_ref())?;
     Ok(Routed::Decided(Box::new(written)))
 }
 
@@ -190,8 +214,13 @@ pub fn commit_item(
     wish: &Wish,
     judged: &Judged,
 ) -> Result<Option<Written>, Abort> {
-    let anew = judged_anew(tx, shelf, tenancy, wish, judged)?;
-    let judged = anew.as_ref().unwrap_or(judged);
+    let anew;
+    let judged = if holds(tx, tenancy.tenant, judged)? {
+        judged
+    } else {
+        anew = judge_now(tx, shelf, tenancy, wish)?;
+        &anew
+    };
     let Ok(passed) = &judged.outcome else {
         return Ok(None);
     };
@@ -210,44 +239,38 @@ pub fn commit_item(
             return Ok(None);
         }
     }
-    let written = write(tx, shelf, tenancy, (wish, passed), judged.draft.as_ref())?;
+    let written = write(tx, shelf, tenancy, (wish, passed), judged.drawn.as_ref())?;
     Ok(Some(written))
 }
 
-/// The pass once more, where what it rests on has moved.
-fn judged_anew(
-    tx: &mut Tx<'_>,
-    shelf: &Shelf,
-    tenancy: &Tenancy,
-    wish: &Wish,
-    judged: &Judged,
-) -> Result<Option<Judged>, Abort> {
-    if holds(tx, tenancy.tenant, judged)? {
-        return Ok(None);
-    }
+/// The pass in the writer's turn, over what is there now.
+fn judge_now(tx: &mut Tx<'_>, shelf: &Shelf, tenancy: &Tenancy, wish: &Wish) -> Result<Judged, Abort> {
     let now = Micros::from(tx.now().wall);
     let world = StoreWorld::new(tx, shelf, tenancy)?;
-    Ok(Some(judge(&world, wish, now)?))
+    Ok(judge(&world, wish, now)?)
 }
 
-/// Writes what was drawn up, or draws it up now.
+/// Writes what was drawn up, or draws it up now; then its long texts are made beside the writer's turn.
 fn write(
     tx: &mut Tx<'_>,
     shelf: &Shelf,
     tenancy: &Tenancy,
-    (wish, passed): (&Wish, &Passed),
-    draft: Option<&Arc<Draft>>,
+    (wish, passed): (&Wish, &Arc<Passed>),
+    drawn: Option<&Drawn>,
 ) -> Result<Written, Abort> {
     let made;
-    let draft = match draft {
-        Some(draft) => draft,
+    let drawn = match drawn {
+        Some(drawn) => drawn,
         None => {
-            let of_tenant = shelf.of(tx, tenancy.tenant)?;
-            made = Arc::new(Draft::of(wish, passed, |read| of_tenant.declared(read)));
+            let declared = shelf.of(tx, tenancy.tenant)?.declared(&passed.read);
+            made = Drawn {
+                draft: Arc::new(Draft::of(wish, passed, declared)),
+                texts: None,
+            };
             &made
         }
     };
-    Ok(write::decision(tx, tenancy, (wish, passed), draft)?)
+    Ok(write::decision(tx, tenancy, (wish, passed), drawn)?)
 }
 
 /// Whether what a decision rests on is as it was.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::rivalry::Rivalry;
 use crate::domain::routing::known::Known;
 use crate::domain::routing::objects::{Recipient, Trait};
 use crate::domain::routing::ready::{Prepared, ReadyRule};
@@ -19,6 +20,8 @@ const DECLARED_MAX: usize = 8;
 /// The copies of all tenants. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Shelf {
+    /// Whether looks ahead hold.
+    pub rivalry: Rivalry,
     tenants: Arc<Mutex<BTreeMap<TenantId, Arc<OfTenant>>>>,
 }
 

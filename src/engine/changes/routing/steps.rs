@@ -71,7 +71,7 @@ pub fn decide(
             written: None,
         });
     }
-    let written = match route::commit(tx, shelf, tenancy, wish, judged)? {
+    let written = match route::commit(tx, shelf, tenancy, wish, Some(judged))? {
         Routed::Decided(written) => written,
         Routed::Existing(existing, text) => {
             let is_open = waiter.is_some() && is_open(tx, tenant, existing)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::crew::Threads;
 use super::shelf::{OfTenant, Shelf};
-use crate::domain::routing::candidate::{Candidate, Learned, Members};
+use crate::domain::routing::candidate::{Candidate, Members};
 use crate::domain::routing::crew::Crew;
 use crate::domain::routing::known::Known;
 use crate::domain::routing::live::Live;
@@ -18,7 +18,9 @@ use crate::domain::routing::snapshot::Declared;
 use crate::domain::routing::state::{Holder, StageState};
 use crate::domain::routing::work::Work;
 use crate::store::routing_live::{self, Lookup};
-use crate::store::tables::{LEARNED, RECIPIENT_POOLS, STRATEGY_STATES, TENANT_SETTINGS, TENANTS};
+use crate::store::tables::{
+    LEARNED, RECIPIENT_LIVE, RECIPIENT_POOLS, STRATEGY_STATES, TENANT_SETTINGS, TENANTS,
+};
 use crate::store::{Rows, StoreError, memory, routing_objects};
 use crate::words::ids::{DecisionId, RecipientId, RecipientPoolId, TenantId};
 use crate::words::limits;
@@ -177,20 +179,36 @@ impl<'w, R: Rows> StoreWorld<'w, R> {
         }
     }
 
-    fn candidate(&self, id: RecipientPoolId, recipient: &Arc<Recipient>) -> Result<Candidate, StoreError> {
+    /// The members with what they do now and what was learned of them, read in as few looks as their keys allow.
+    fn read_candidates(
+        &self,
+        id: RecipientPoolId,
+        members: &[Arc<Recipient>],
+    ) -> Result<Vec<Candidate>, StoreError> {
         let tenant = self.tenancy.tenant;
-        let over = self.overlay.borrow().live.get(&recipient.id).cloned();
-        let live = match over {
-            Some(live) => live,
-            None => live_of(&mut **self.rows.borrow_mut(), tenant, recipient)?,
-        };
-        let learned: Option<Learned> = self.read(|rows| rows.get(&LEARNED, &(tenant, id, recipient.id)))?;
-        Ok(Candidate {
-            recipient: Arc::clone(recipient),
-            live,
-            learned: learned.unwrap_or_default(),
-            bid: None,
-        })
+        let lives: Vec<_> = members.iter().map(|member| (tenant, member.id)).collect();
+        let learned: Vec<_> = members.iter().map(|member| (tenant, id, member.id)).collect();
+        let (lives, learned) = self.read(|rows| {
+            Ok((
+                rows.get_all(&RECIPIENT_LIVE, &lives)?,
+                rows.get_all(&LEARNED, &learned)?,
+            ))
+        })?;
+        let overlay = self.overlay.borrow();
+        let both = lives.into_iter().zip(learned);
+        let all = members
+            .iter()
+            .zip(both)
+            .map(|(member, (live, learned))| Candidate {
+                live: match overlay.live.get(&member.id) {
+                    Some(over) => over.clone(),
+                    None => live.unwrap_or_else(|| idle(member)),
+                },
+                learned: learned.unwrap_or_default(),
+                recipient: Arc::clone(member),
+                bid: None,
+            });
+        Ok(all.collect())
     }
 }
 
@@ -223,7 +241,7 @@ impl<R: Rows> World for StoreWorld<'_, R> {
 
     fn candidates(&self, id: RecipientPoolId) -> Result<Members, StoreError> {
         let members = self.read(|rows| self.of_tenant.members(rows, self.tenancy.tenant, id))?;
-        members.iter().map(|member| self.candidate(id, member)).collect()
+        self.read_candidates(id, &members).map(Members::from)
     }
 
     fn traits(&self) -> Result<Arc<Vec<Trait>>, StoreError> {
@@ -281,7 +299,11 @@ impl<R: Rows> World for StoreWorld<'_, R> {
 /// What a recipient does now; of one that never had anything, when it was created counts.
 pub fn live_of(rows: &mut impl Rows, tenant: TenantId, recipient: &Recipient) -> Result<Live, StoreError> {
     let live = routing_live::live(rows, tenant, recipient.id)?;
-    Ok(live.unwrap_or_else(|| Live::new(RecipientState::Available, recipient.created_at)))
+    Ok(live.unwrap_or_else(|| idle(recipient)))
+}
+
+fn idle(recipient: &Recipient) -> Live {
+    Live::new(RecipientState::Available, recipient.created_at)
 }
 
 /// What flowed through a recipient pool: counted over its newest assignments, as many as are counted at most.

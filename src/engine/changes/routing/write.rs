@@ -17,6 +17,7 @@ use crate::domain::routing::objects::{Explain, RecipientPoolConfig};
 use crate::domain::routing::pass::{Ends, Passed};
 use crate::domain::routing::pipeline::Pipeline;
 use crate::domain::routing::sla;
+use crate::store::decisions::{MadeTexts, Texts};
 use crate::store::live_rows::SeenRow;
 use crate::store::tables::{LEARNED, STRATEGY_STATES};
 use crate::store::{
@@ -60,14 +61,22 @@ pub fn explain_of(passed: &Passed) -> Explain {
     config.map_or(Explain::First, |config| config.explain)
 }
 
+/// A decision that is drawn up, and its long texts, where they are made already.
+#[derive(Debug, Clone)]
+pub(super) struct Drawn {
+    pub(super) draft: Arc<Draft>,
+    pub(super) texts: Option<Arc<Texts>>,
+}
+
 /// Writes a decision and all that follows from it.
 pub(super) fn decision(
     tx: &mut Tx<'_>,
     tenancy: &Tenancy,
-    (wish, passed): (&Wish, &Passed),
-    draft: &Draft,
+    (wish, passed): (&Wish, &Arc<Passed>),
+    drawn: &Drawn,
 ) -> Result<Written, StoreError> {
-    let (tenant, decision) = (tenancy.tenant, &draft.decision);
+    let (tenant, draft) = (tenancy.tenant, &drawn.draft);
+    let decision = &draft.decision;
     if let Some(item) = &wish.item {
         waiting_work::leave(tx, tenant, item)?;
     }
@@ -85,7 +94,14 @@ pub(super) fn decision(
         (Ends::Waits(_) | Ends::Offered(_) | Ends::Over, None) => {}
     }
     decisions::keep_work(tx, tenant, decision.work, &draft.work)?;
-    decisions::keep(tx, tenant, decision.id, &draft.row, Some(&draft.source))?;
+    let texts = match &drawn.texts {
+        Some(texts) => MadeTexts::Now(texts),
+        None => {
+            let (draft, wish, passed) = (Arc::clone(draft), wish.clone(), Arc::clone(passed));
+            MadeTexts::Late(Box::new(move || draft.texts(&wish, &passed)))
+        }
+    };
+    decisions::keep_with(tx, (tenant, decision.id), &draft.row, &draft.declared, texts)?;
     shadows::pend(tx, tenant, wish, passed)?;
     tell(tx, passed, decision);
     for (rule, error) in &passed.rule_errors {
