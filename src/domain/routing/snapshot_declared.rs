@@ -50,21 +50,15 @@ impl Declared {
     /// True when the very same objects were read again; then nothing needs to be written anew.
     pub fn is_of(&self, read: &Known) -> bool {
         let own = &self.objects;
-        let is_same = |own: &Option<Arc<Prepared>>, read: &Option<Arc<Prepared>>| match (own, read) {
-            (Some(own), Some(read)) => Arc::ptr_eq(own, read),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        let pools = own.recipient_pools.iter().zip(&read.recipient_pools);
-        let members = own.members.iter().zip(&read.candidates);
+        let mut prepared = own.recipient_pools.iter().zip(&read.recipient_pools);
+        let mut members = own.members.iter().zip(&read.candidates);
         same_list(&own.rules, &read.tenant_rules)
             && same_list(&own.traits, &read.traits)
             && own.recipient_pools.len() == read.recipient_pools.len()
             && own.members.len() == read.candidates.len()
-            && pools
-                .into_iter()
-                .all(|((own_id, own), (id, read))| own_id == id && is_same(own, read))
-            && members.into_iter().all(|((own_id, own), (id, read))| {
+            && prepared
+                .all(|((own_id, own), (id, read))| own_id == id && same_pool(own.as_ref(), read.as_ref()))
+            && members.all(|((own_id, own), (id, read))| {
                 let mut pairs = own.iter().zip(read);
                 own_id == id
                     && own.len() == read.len()
@@ -76,6 +70,14 @@ impl Declared {
 /// The same list; all that are empty are.
 fn same_list<T>(own: &Arc<Vec<T>>, read: &Arc<Vec<T>>) -> bool {
     Arc::ptr_eq(own, read) || own.is_empty() && read.is_empty()
+}
+
+fn same_pool(own: Option<&Arc<Prepared>>, read: Option<&Arc<Prepared>>) -> bool {
+    match (own, read) {
+        (Some(own), Some(read)) => Arc::ptr_eq(own, read),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    }
 }
 
 impl Objects {
