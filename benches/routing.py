@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Decisions under load. Prints one JSON document a line.
 
-  routing.py DUCTOR [--only callers,race] [--seconds 10] [--callers 64] [--recipients 100] [--races 10000]
+  routing.py DUCTOR [--only callers,race,replays] [--seconds 10] [--callers 64] [--recipients 100] [--races 10000]
+             [--decisions 10000] [--seed 1]
 
   callers  one caller after the other (each decision is a commit of its own), then 64 at the same time: decisions a second,
            p50 and p99 of each, and how many times as many the second gives
   race     two clients race for a recipient's last slot, 10,000 times: how often somebody was above capacity
+  replays  10,000 random decisions by every strategy that the daemon knows, with ends of work among them, each replayed
+           from what it was made from: how many differ, and what came of them
 
 The daemon is started on a state directory of its own and ended by its process id; the client is this file: keep-alive
 connections, no library.
@@ -15,6 +18,7 @@ import argparse
 import asyncio
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -166,6 +170,64 @@ async def race(port, arguments):
     return 1 if above or both or none else 0
 
 
+OPTIONS = {
+    "sticky": lambda names: {"key": "work.attributes.customer"},
+    "percentage_split": lambda names: {"shares": {name: 10_000 // len(names) for name in names}},
+    "quota_pacing": lambda names: {"quota": 50},
+}
+
+
+async def strategy_pool(connection, chance, key):
+    """A pool of one strategy, with some members of every kind and a rule that takes some of them out."""
+    names = [f"{key}-{number}" for number in range(chance.randint(1, 4) * 2)]
+    body = {"name": f"of {key}", "strategy": key, "config": {"fallback": chance.choice(["queue", "drop"])}}
+    if key in OPTIONS:
+        body["config"]["strategy_options"] = {key: OPTIONS[key](names)}
+    made = await connection.must("POST", "/api/pools", body)
+    for name in names:
+        await connection.must("POST", f"/api/pools/{made['id']}/recipients", {
+            "name": name, "weight": chance.randint(1, 5), "capacity": {"max_concurrent": chance.randint(1, 6)},
+            "attributes": {name: {"number_value": chance.randint(1, most)}
+                           for name, most in (("level", 5), ("tier", 3), ("price", 90))},
+            "location": {"latitude": chance.uniform(-60, 60), "longitude": chance.uniform(-170, 170)},
+        })
+    await connection.must("POST", "/api/rules", {
+        "name": f"level of {key}", "pool_id": made["id"], "action": {"type": "filter"},
+        "expression": "recipient.attributes.level >= work.attributes.level",
+    })
+    return made["id"]
+
+
+async def replays(port, arguments):
+    chance, connection = random.Random(arguments.seed), Connection(port)
+    strategies = [one["key"] for one in await connection.must("GET", "/api/strategies")]
+    pools = {key: await strategy_pool(connection, chance, key) for key in strategies}
+    outcomes, decided, open_work = {}, [], []
+    for number in range(arguments.decisions):
+        key = strategies[number % len(strategies)]
+        work = {
+            "kind": chance.choice(["ticket", "lead"]), "priority": chance.randint(0, 9), "units": chance.randint(1, 2),
+            "attributes": {"level": chance.randint(1, 4), "customer": f"c{chance.randint(1, 30)}"},
+            "location": {"latitude": chance.uniform(-60, 60), "longitude": chance.uniform(-170, 170)},
+        }
+        data = await connection.must("POST", "/api/route", {"work": work, "pool_id": pools[key]})
+        outcomes[data["outcome"]] = outcomes.get(data["outcome"], 0) + 1
+        decided.append((key, data["id"]))
+        open_work += [winner["assignment_id"] for winner in data["winners"]]
+        while open_work and chance.random() < 0.6:
+            ended = open_work.pop(chance.randrange(len(open_work)))
+            await connection.ask("POST", f"/api/assignments/{ended}:complete", {"value": round(chance.random(), 3)})
+    different = {}
+    for key, id in decided:
+        replayed = await connection.must("POST", f"/api/decisions/{id}:replay", {})
+        if not replayed["identical"]:
+            different.setdefault(key, []).append(id)
+    print(json.dumps({"what": "replays", "strategies": len(strategies), "decisions": len(decided), "outcomes": outcomes,
+                      "different": sum(map(len, different.values())), "of": different}), flush=True)
+    connection.close()
+    return 1 if different else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("ductor")
@@ -174,12 +236,14 @@ def main():
     parser.add_argument("--callers", type=int, default=64)
     parser.add_argument("--recipients", type=int, default=100)
     parser.add_argument("--races", type=int, default=10_000)
+    parser.add_argument("--decisions", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     failed = 0
     for what in arguments.only.split(","):
         daemon = Daemon(arguments.ductor)
         try:
-            work = {"callers": callers, "race": race}[what]
+            work = {"callers": callers, "race": race, "replays": replays}[what]
             failed |= asyncio.run(work(daemon.port, arguments)) or 0
         finally:
             daemon.end()

@@ -17,7 +17,7 @@ use crate::domain::routing::ask;
 use crate::domain::routing::objects::Explain;
 use crate::domain::routing::pass::Refusal;
 use crate::domain::routing::reason::Reason;
-use crate::engine::changes::remember::Answer;
+use crate::engine::changes::remember::{Answer, Told};
 use crate::engine::changes::routing::route::{No, Routed, Wish};
 use crate::engine::changes::routing::write;
 use crate::engine::router::{self, RouterError};
@@ -89,8 +89,16 @@ pub(super) async fn route(
         response.extensions_mut().insert(Harmless);
         return Ok(response);
     }
-    let asked = once.ask(move |_, routed: &Routed| Ok(reply(routed, explain)));
-    let told = router::route(&app.engine, tenancy, request, asked).await?;
+    let asked = once
+        .ask(move |_, routed: &Routed| Ok(reply(routed, explain)))
+        .answered_after(|routed| !matches!(routed, Routed::Not(_)));
+    let told = match router::route(&app.engine, tenancy, request, asked).await? {
+        Told::Now(routed, None) => {
+            let answer = reply(&routed, explain);
+            Told::Now(routed, answer)
+        }
+        told @ (Told::Now(..) | Told::Before(_) | Told::KeyReused | Told::Moved(_)) => told,
+    };
     once::respond(told, |routed| match routed {
         Routed::Not(no) => refuse(no),
         Routed::Decided(_) | Routed::Existing(..) => unreachable!("a decision has an answer"),
@@ -98,12 +106,19 @@ pub(super) async fn route(
 }
 
 fn reply(routed: &Routed, explain: Option<Explain>) -> Option<Answer> {
-    let data = match routed {
-        Routed::Decided(written) => json!(written.document(explain)),
-        Routed::Existing(_, text) => text.read::<Value>().ok()?,
-        Routed::Not(_) => return None,
-    };
-    Some(once::ok(&json!({"data": data})))
+    #[derive(serde::Serialize)]
+    struct Body<T> {
+        data: T,
+    }
+    match routed {
+        Routed::Decided(written) => Some(once::ok(&Body {
+            data: written.document(explain),
+        })),
+        Routed::Existing(_, text) => Some(once::ok(&Body {
+            data: text.read::<Value>().ok()?,
+        })),
+        Routed::Not(_) => None,
+    }
 }
 
 fn refuse(no: No) -> Problem {

@@ -160,7 +160,7 @@ impl<'t> Tx<'t> {
     }
 
     /// Waits for the rows that are being made, and puts them.
-    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+    pub fn settle(&mut self) -> Result<(), StoreError> {
         self.late_tables.clear();
         for late in std::mem::take(&mut self.late) {
             self.put_made(late.rows())?;

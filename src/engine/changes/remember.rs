@@ -62,6 +62,8 @@ pub struct Asked<T> {
     by: Option<By>,
     guard: Option<Guard>,
     reply: Reply<T>,
+    /// Where the face answers after the commit: whether an outcome is accepted.
+    is_accepted: Option<fn(&T) -> bool>,
 }
 
 impl<T> std::fmt::Debug for Asked<T> {
@@ -83,7 +85,16 @@ impl<T> Asked<T> {
             by: None,
             guard: None,
             reply: Box::new(reply),
+            is_accepted: None,
         }
+    }
+
+    /// Where nothing is kept of the answer, the face makes it after the commit: the writer has no time for a long one. Outcomes
+    /// of which this is true are accepted.
+    #[must_use]
+    pub fn answered_after(mut self, is_accepted: fn(&T) -> bool) -> Asked<T> {
+        self.is_accepted = Some(is_accepted);
+        self
     }
 
     /// A wish without a face: nothing is kept.
@@ -135,19 +146,25 @@ impl<T> Asked<T> {
             }
         };
         let outcome = effect(tx)?;
-        let answer = (self.reply)(tx, &outcome)?;
-        if let Some(answer) = &answer {
-            if let Some(ticket) = self.ticket {
-                keep(tx, ticket, answer)?;
+        let (is_accepted, answer) = match (self.ticket, self.is_accepted) {
+            (None, Some(is_accepted)) => (is_accepted(&outcome), None),
+            (Some(_), _) | (None, None) => {
+                // What is still being made beside this turn belongs to the answer.
+                tx.settle()?;
+                let answer = (self.reply)(tx, &outcome)?;
+                (answer.is_some(), answer)
             }
-            if let Some(by) = &self.by {
-                let after = match &mut self.guard {
-                    None => None,
-                    Some(guard) => guard(tx)?.current,
-                };
-                let thing = answer.location.as_deref();
-                audit::write(tx, by, thing, before.as_deref(), after.as_deref())?;
-            }
+        };
+        if let (Some(ticket), Some(answer)) = (self.ticket, &answer) {
+            keep(tx, ticket, answer)?;
+        }
+        if let Some(by) = self.by.as_ref().filter(|_| is_accepted) {
+            let after = match &mut self.guard {
+                None => None,
+                Some(guard) => guard(tx)?.current,
+            };
+            let thing = answer.as_ref().and_then(|answer| answer.location.as_deref());
+            audit::write(tx, by, thing, before.as_deref(), after.as_deref())?;
         }
         Ok(Told::Now(outcome, answer))
     }
