@@ -365,7 +365,6 @@ impl<W: World> Hop<'_, '_, W> {
         let Hop {
             pass,
             prepared,
-            members,
             verdicts,
             lines,
             eligible,
@@ -376,7 +375,7 @@ impl<W: World> Hop<'_, '_, W> {
             id: prepared.recipient_pool.id,
             recipient_pool: prepared.recipient_pool.name.clone(),
             depth,
-            considered: members.len(),
+            considered: verdicts.iter().flatten().count(),
             eligible,
         });
         explanation.stages.extend(lines);

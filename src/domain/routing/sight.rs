@@ -27,6 +27,15 @@ pub fn compile(text: &str, sees_recipient: bool) -> Result<Program, expr::Fault>
     Program::compile(text, Profile::Rule, names)
 }
 
+/// The same for the condition of a rule. One that reads nothing gives the same every time: it must be true or false.
+pub fn compile_rule(text: &str, sees_recipient: bool) -> Result<Program, expr::Fault> {
+    let program = compile(text, sees_recipient)?;
+    if program.references().is_empty() {
+        program.evaluate_bool(&Scope::new())?;
+    }
+    Ok(program)
+}
+
 /// A fault of a text as a fault of the object, with line and column.
 pub fn fault_at(pointer: &str, text: &str, fault: &expr::Fault) -> Fault {
     let found = Fault::new(pointer, fault.code, fault.message.clone());

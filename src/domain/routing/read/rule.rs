@@ -97,7 +97,7 @@ fn read_expression(fields: &mut Fields<'_>, sees_recipient: bool) -> String {
         fields.fault("expression", "field.type", "must be a text");
         return String::new();
     };
-    if let Err(fault) = sight::compile(&text, sees_recipient) {
+    if let Err(fault) = sight::compile_rule(&text, sees_recipient) {
         fields.push(sight::fault_at("/expression", &text, &fault));
     }
     text

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Memberships, RecipientPoolRead, RecipientRead, Stamp, recipient, recipient_pool};
+use super::{Memberships, RecipientPoolRead, RecipientRead, Stamp, recipient, recipient_pool, rule};
 use crate::domain::routing::fault::Fault;
 use crate::domain::routing::objects::{PipelineMode, RecipientState};
-use crate::words::ids::{RecipientId, RecipientPoolId};
+use crate::words::ids::{RecipientId, RecipientPoolId, RuleId};
 use crate::words::time::Micros;
 
 const OTHER: &str = "019ad0e0-0001-7000-8000-000000000002";
@@ -205,6 +205,36 @@ fn test_46_each_half_of_the_claim_pair_alone_is_refused() {
         &[("/claim_queue_id", "config.claim_pair")],
     );
     of_config(&json!({"routing_mode": "claim", "claim_queue_id": OTHER}), &[]);
+}
+
+/// A condition that reads nothing is evaluated once, when it is written.
+#[test]
+fn a_rule_that_can_never_be_true_or_false_is_refused() {
+    let read = |expression: &str| {
+        let action = json!({"type": "drop"});
+        let set = json!({"name": "r", "expression": expression, "action": action});
+        told(&rule(RuleId([1; 16]), STAMP, map(set)).faults)
+    };
+    for wrong in ["1", "'text'", "[true]", "{}", "null", "1 + 1", "true ? 1 : 2"] {
+        assert_eq!(
+            read(wrong),
+            [("/expression".to_owned(), "rule.result_type")],
+            "{wrong}"
+        );
+    }
+    assert_eq!(
+        read("1 / 0 == 1"),
+        [("/expression".to_owned(), "rule.evaluation")]
+    );
+    for good in [
+        "true",
+        "1 < 2",
+        "[1, 2].exists(x, x > 1)",
+        "work.attributes.flag",
+        "work.priority + 1 > 2",
+    ] {
+        assert_eq!(read(good), [], "{good}");
+    }
 }
 
 #[test]

@@ -21,6 +21,9 @@ fn a_strategy_that_lacks_something_says_what() {
     let rig = Rig::new("sticky", &["a"]);
     let decision = rig.look().decision;
     assert_eq!(decision.outcome, Outcome::Error);
+    // Nobody was looked at: as many are told of as were considered.
+    let explanation = &decision.explanation;
+    assert_eq!((explanation.considered(), explanation.candidates.len()), (0, 0));
     assert_eq!(decision.notes[0].code(), "strategy.unusable");
     let said = &decision.summary;
     assert!(
