@@ -13,7 +13,7 @@ use ductor::engine::changes::routing::world::{StoreWorld, Tenancy};
 use ductor::engine::changes::routing::{drain, shadows, timers};
 use ductor::engine::changes::{campaigns, recipient_pools, recipients};
 use ductor::store::tables::ASSIGNMENTS;
-use ductor::store::{Rows, Store, Tx};
+use ductor::store::{Rows, Store, StoreError, Tx};
 use ductor::words::ids::{
     AssignmentId, CampaignId, DecisionId, RecipientId, RecipientPoolId, TenantId, WorkId,
 };
@@ -108,9 +108,16 @@ impl Stage<'_> {
         let (tenant, cache) = (self.tenancy(), Shelf::default());
         let wish = Wish::fresh(self.request(chance), DecisionId::fresh());
         let now = Micros::from(self.now);
+        // Either all is drawn up before, or its texts are made beside the change.
+        let is_drawn_up = chance.once_in(2);
         let judged = self.store.read(|tx| {
             let world = StoreWorld::new(tx, &cache, &tenant)?;
-            route::judge(&world, &wish, now)
+            let judged = route::judge(&world, &wish, now)?;
+            Ok::<_, StoreError>(if is_drawn_up {
+                judged.drawn_up(&world, &wish)
+            } else {
+                judged
+            })
         });
         let judged = judged.expect("a readable store");
         Box::new(move |tx| {
