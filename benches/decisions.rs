@@ -19,7 +19,7 @@ use ductor::domain::routing::objects::{
 };
 use ductor::domain::routing::pass::{Passed, Request, route};
 use ductor::domain::routing::ready::Prepared;
-use ductor::domain::routing::snapshot::take;
+use ductor::domain::routing::snapshot::{Declared, take};
 use ductor::domain::routing::strategies::CATALOGUE;
 use ductor::domain::routing::work::Work;
 use ductor::engine::changes::routing::crew::Threads;
@@ -261,8 +261,13 @@ fn decisions(criterion: &mut Criterion) {
         group.bench_function(format!("{count} candidates, its text"), |bencher| {
             bencher.iter(|| black_box(text(&passed, Explain::First)));
         });
+        // The declared half is there as long as nothing of it changes.
+        let half = Arc::new(Declared::of(&passed.read));
         group.bench_function(format!("{count} candidates, its snapshot"), |bencher| {
-            bencher.iter(|| black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, None)));
+            bencher.iter(|| {
+                let half = Some(Arc::clone(&half));
+                black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, half))
+            });
         });
     }
     group.finish();
@@ -388,10 +393,16 @@ fn decision_figures(told: &mut Figures) {
     }
     dag_figures(told);
     let passed = pass(&known, &request);
+    let half = Arc::new(Declared::of(&passed.read));
     let snapshot = median(500, || {
-        black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, None));
+        let half = Some(Arc::clone(&half));
+        black_box(take(&request, NOW, DecisionId([3; 16]), &passed.read, half));
     });
     told.only("snapshot of a decision over 100, us", snapshot);
+    let declared = median(200, || {
+        black_box(Declared::of(&passed.read));
+    });
+    told.only("its declared half, once for all decisions over it, us", declared);
 }
 
 /// Two threads, whatever the machine has.
