@@ -69,7 +69,10 @@ pub async fn route(
     mut asked: Asked<Routed>,
 ) -> Result<Told<Routed>, RouterError> {
     let tenancy = Arc::new(tenancy);
-    let wish = Wish::fresh(request, DecisionId::fresh());
+    let wish = Wish {
+        asked_at: Micros::from(engine.now().wall),
+        ..Wish::fresh(request, DecisionId::fresh())
+    };
     let entrance = wish.entrance(tenancy.tenant);
     let judged = if engine.routing.rivalry.is_quiet(entrance) {
         let judged = draw_up(engine, Arc::clone(&tenancy), wish.clone()).await?;

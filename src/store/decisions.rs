@@ -99,13 +99,15 @@ pub fn keep_with(
             tx.put(&DECISIONS, &(tenant, id), row)?;
             tx.put(&SOURCES, &(tenant, id), source)
         }
-        MadeTexts::Late(make) => tx.put_late(&[DECISIONS.index(), SOURCES.index()], move || {
-            let Texts { row, source } = make();
-            vec![
-                MadeRow::of(&DECISIONS, &(tenant, id), &row),
-                MadeRow::of(&SOURCES, &(tenant, id), &source),
-            ]
-        }),
+        MadeTexts::Late(about, make) => {
+            tx.put_late(&[DECISIONS.index(), SOURCES.index()], about, move || {
+                let Texts { row, source } = make();
+                vec![
+                    MadeRow::of(&DECISIONS, &(tenant, id), &row),
+                    MadeRow::of(&SOURCES, &(tenant, id), &source),
+                ]
+            })
+        }
     }
 }
 
@@ -113,8 +115,8 @@ pub fn keep_with(
 pub enum MadeTexts<'t> {
     /// They are.
     Now(&'t Texts),
-    /// Beside the writer's turn.
-    Late(Box<dyn FnOnce() -> Texts + Send>),
+    /// Beside the writer's turn: about so many bytes.
+    Late(usize, Box<dyn FnOnce() -> Texts + Send>),
 }
 
 fn list(tx: &mut Tx<'_>, tenant: TenantId, id: DecisionId, row: &DecisionRow) -> Result<(), StoreError> {

@@ -371,6 +371,11 @@ pub fn revise(tx: &mut Tx<'_>, tenant: TenantId) -> Result<(), StoreError> {
     tx.next_number(&revision_name(tenant)).map(drop)
 }
 
+/// True when this transaction itself has changed a declared object of the tenant.
+pub fn is_revised_here(rows: &impl Rows, tenant: TenantId) -> bool {
+    rows.has_moved(&revision_name(tenant))
+}
+
 fn revision_name(tenant: TenantId) -> String {
     format!("routing {}", tenant.0)
 }

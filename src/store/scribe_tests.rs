@@ -27,7 +27,7 @@ fn number(rows: &mut impl Rows, name: &str) -> Option<u64> {
 
 /// Puts a row late, which is made when `go` says so.
 fn late(tx: &mut Tx<'_>, name: &'static str, go: mpsc::Receiver<u64>) -> Result<(), Abort> {
-    Ok(tx.put_late(&[META.index()], move || {
+    Ok(tx.put_late(&[META.index()], 0, move || {
         let number = go.recv().expect("somebody says so");
         vec![MadeRow::of(&META, &key(name), &Number(number))]
     })?)
@@ -70,13 +70,13 @@ fn late_rows_that_panic_hurt_their_change_only() {
         let first = store.change("first", move |tx| {
             // All three are in the queue when the gate opens; when it runs again, it is open.
             let _ = gate.take().map(|gate| gate.recv());
-            tx.put_late(&[META.index()], || {
+            tx.put_late(&[META.index()], 0, || {
                 vec![MadeRow::of(&META, &key("first"), &Number(1))]
             })?;
             Ok(())
         });
         let bad = store.change("bad", |tx| {
-            tx.put_late(&[META.index()], || panic!("a defect"))?;
+            tx.put_late(&[META.index()], 0, || panic!("a defect"))?;
             tx.put(&META, &key("beside the bad"), &Number(2))?;
             Ok(())
         });

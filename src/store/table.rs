@@ -75,6 +75,12 @@ pub trait Rows {
         look: impl FnMut(&[u8], &[u8]) -> Result<T, StoreError>,
     ) -> Result<Vec<T>, StoreError>;
 
+    /// True when this transaction itself has moved a number of `meta`: it may still be rolled back, and then the same number
+    /// comes again and means something else.
+    fn has_moved(&self, _number: &str) -> bool {
+        false
+    }
+
     /// The bytes under `key`.
     fn raw_get(&mut self, table: usize, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.raw_look(table, key, <[u8]>::to_vec)

@@ -104,6 +104,8 @@ pub struct Tx<'t> {
     counted: Vec<Counted>,
     rows_written: u64,
     bytes_written: usize,
+    /// Numbers of `meta` that were moved.
+    moved: Vec<String>,
     scribe: Option<&'t Scribe>,
     /// Rows that are being made, and the tables that wait for them.
     late: Vec<Late>,
@@ -128,6 +130,7 @@ impl<'t> Tx<'t> {
             counted: Vec::new(),
             rows_written: 0,
             bytes_written: 0,
+            moved: Vec::new(),
             scribe: None,
             late: Vec::new(),
             late_tables: Vec::new(),
@@ -140,13 +143,15 @@ impl<'t> Tx<'t> {
         self
     }
 
-    /// Puts rows of these tables that are made beside this turn; they are there for whoever looks at one of the tables, and
+    /// Puts rows of these tables, of about so many bytes, that are made beside this turn; they are there for whoever looks at one of the tables, and
     /// before the commit. A panic while they are made is one of the change.
     pub fn put_late(
         &mut self,
         tables: &[usize],
+        about: usize,
         rows: impl FnOnce() -> Vec<MadeRow> + Send + 'static,
     ) -> Result<(), StoreError> {
+        self.bytes_written += about;
         let Some(scribe) = self.scribe else {
             return self.put_made(rows());
         };
@@ -171,7 +176,6 @@ impl<'t> Tx<'t> {
     fn put_made(&mut self, rows: Vec<MadeRow>) -> Result<(), StoreError> {
         for MadeRow { table, key, value } in rows {
             self.rows_written += 1;
-            self.bytes_written += key.len() + value.len();
             self.table(table)?.insert(key.as_slice(), value.as_slice())?;
         }
         Ok(())
@@ -263,6 +267,9 @@ impl<'t> Tx<'t> {
         let key = (counter.to_owned(),);
         let next = self.get(&META, &key)?.map_or(1, |number| number.0 + 1);
         self.write_number(counter, next)?;
+        if !self.has_moved(counter) {
+            self.moved.push(counter.to_owned());
+        }
         Ok(next)
     }
 
@@ -312,6 +319,10 @@ impl<'t> Tx<'t> {
 }
 
 impl Rows for Tx<'_> {
+    fn has_moved(&self, number: &str) -> bool {
+        self.moved.iter().any(|moved| moved == number)
+    }
+
     fn raw_look<T>(
         &mut self,
         table: usize,

@@ -230,6 +230,11 @@ pub(super) struct Kept {
     _version: u32,
 }
 
+/// About how many bytes the text has: some for each line.
+pub(super) fn about(read: &Known) -> usize {
+    2_000 + 160 * read.candidates.values().map(|all| all.len()).sum::<usize>()
+}
+
 /// The text of what was read; `declared` is the digest of its declared half.
 pub(super) fn written(
     request: &Request,
@@ -248,8 +253,6 @@ pub(super) fn written(
         .map(|((id, key), (decision, at))| json!([id, key, decision, at]))
         .collect();
     let states = read.states.iter();
-    // Some bytes for each line, so that the text grows in place.
-    let about = 2_000 + 160 * read.candidates.values().map(|all| all.len()).sum::<usize>();
     JsonText::sized(
         &Written {
             decision,
@@ -271,6 +274,6 @@ pub(super) fn written(
             tried: &read.tried,
             version: VERSION,
         },
-        about,
+        about(read),
     )
 }

@@ -259,6 +259,7 @@ impl Serialize for Moved<'_> {
         });
         let mut lines: Vec<MovedLine<'_>> = lines.collect();
         lines.sort_unstable();
+        lines.dedup_by(|next, line| next.0 == line.0);
         let mut map = serializer.serialize_map(Some(2))?;
         map.serialize_entry("after", &Side(&lines, |line| line.2))?;
         map.serialize_entry("before", &Side(&lines, |line| line.1))?;

@@ -35,6 +35,7 @@ mod report_tests;
 mod restore_tests;
 mod retention_tests;
 mod retry_tests;
+mod rollback_tests;
 mod route_step_tests;
 mod routing_claim_tests;
 mod routing_stage;

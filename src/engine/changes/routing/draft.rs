@@ -73,6 +73,12 @@ impl Draft {
         }
     }
 
+    /// About how many bytes its long texts have: the decision, for each candidate that is told of, and its snapshot.
+    pub(super) fn about(&self, passed: &Passed) -> (usize, usize) {
+        let candidates = self.decision.explanation.candidates.len().min(WHOLE_MAX);
+        (2_000 + 300 * candidates, snapshot::about(&passed.read))
+    }
+
     /// The long texts: the decision as it is kept, and what it was made from, whose digest the decision says from now on.
     pub(super) fn texts(&self, wish: &Wish, passed: &Passed) -> Texts {
         let (decision, declared) = (&self.decision, Arc::clone(&self.declared));
@@ -84,8 +90,7 @@ impl Draft {
             Some(declared),
         );
         let digest = decision.snapshot.get_or_init(|| taken.digest);
-        // Some bytes for each candidate that is told of.
-        let about = 2_000 + 300 * decision.explanation.candidates.len().min(WHOLE_MAX);
+        let (about, _) = self.about(passed);
         let document = document(decision, Explain::First, &wish.lineage, self.row.item);
         Texts {
             row: DecisionRow {

@@ -32,6 +32,8 @@ pub struct Wish {
     pub lineage: Lineage,
     /// The item that waits for it.
     pub item: Option<Waiting>,
+    /// It is decided no earlier than this, also in a turn of the writer that began before.
+    pub asked_at: Micros,
 }
 
 impl Wish {
@@ -57,6 +59,7 @@ impl Wish {
             decision,
             lineage,
             item: None,
+            asked_at: Micros(0),
         }
     }
 
@@ -88,6 +91,7 @@ impl Wish {
             decision,
             lineage,
             item: Some(item.clone()),
+            asked_at: Micros(0),
         }
     }
 }
@@ -245,7 +249,7 @@ pub fn commit_item(
 
 /// The pass in the writer's turn, over what is there now.
 fn judge_now(tx: &mut Tx<'_>, shelf: &Shelf, tenancy: &Tenancy, wish: &Wish) -> Result<Judged, Abort> {
-    let now = Micros::from(tx.now().wall);
+    let now = Micros::from(tx.now().wall).max(wish.asked_at);
     let world = StoreWorld::new(tx, shelf, tenancy)?;
     Ok(judge(&world, wish, now)?)
 }

@@ -46,6 +46,13 @@ impl Shelf {
     /// The copies that are good in this transaction.
     pub fn of(&self, rows: &mut impl Rows, tenant: TenantId) -> Result<Arc<OfTenant>, StoreError> {
         let revision = routing_live::revision(rows, tenant)?;
+        if routing_live::is_revised_here(rows, tenant) {
+            // It may still be rolled back, and its number come again for another change: nothing of it is kept.
+            return Ok(Arc::new(OfTenant {
+                revision,
+                kept: Mutex::default(),
+            }));
+        }
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = tenants.get(&tenant).filter(|known| known.revision == revision) {
             return Ok(Arc::clone(known));

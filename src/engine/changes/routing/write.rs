@@ -98,7 +98,8 @@ pub(super) fn decision(
         Some(texts) => MadeTexts::Now(texts),
         None => {
             let (draft, wish, passed) = (Arc::clone(draft), wish.clone(), Arc::clone(passed));
-            MadeTexts::Late(Box::new(move || draft.texts(&wish, &passed)))
+            let (told, taken) = draft.about(&passed);
+            MadeTexts::Late(told + taken, Box::new(move || draft.texts(&wish, &passed)))
         }
     };
     decisions::keep_with(tx, (tenant, decision.id), &draft.row, &draft.declared, texts)?;
