@@ -170,9 +170,16 @@ async def race(port, arguments):
     return 1 if above or both or none else 0
 
 
+def shares(names):
+    """Basis points, 10,000 in all."""
+    each = {name: 10_000 // len(names) for name in names}
+    each[names[0]] += 10_000 % len(names)
+    return each
+
+
 OPTIONS = {
     "sticky": lambda names: {"key": "work.attributes.customer"},
-    "percentage_split": lambda names: {"shares": {name: 10_000 // len(names) for name in names}},
+    "percentage_split": lambda names: {"shares": shares(names)},
     "quota_pacing": lambda names: {"quota": 50},
 }
 
