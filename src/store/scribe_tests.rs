@@ -8,6 +8,9 @@ use super::tables::META;
 use super::{Abort, ChangeError, Rows, Store, StoreOptions, Tx};
 use crate::words::time::SystemClock;
 
+/// What is said of the size of late rows.
+const ABOUT: usize = 1_000;
+
 fn store(folder: &tempfile::TempDir) -> Store {
     std::fs::create_dir_all(folder.path().join("nodes")).unwrap();
     Store::open(
@@ -27,7 +30,7 @@ fn number(rows: &mut impl Rows, name: &str) -> Option<u64> {
 
 /// Puts a row late, which is made when `go` says so.
 fn late(tx: &mut Tx<'_>, name: &'static str, go: mpsc::Receiver<u64>) -> Result<(), Abort> {
-    Ok(tx.put_late(&[META.index()], 0, move || {
+    Ok(tx.put_late(&[META.index()], ABOUT, move || {
         let number = go.recv().expect("somebody says so");
         vec![MadeRow::of(&META, &key(name), &Number(number))]
     })?)
@@ -42,6 +45,8 @@ fn late_rows_are_there_for_who_looks_and_after_the_commit() {
     let seen = store.change_blocking("late", move |tx| {
         let say = say.clone();
         late(tx, "a", go.take().expect("it runs once"))?;
+        // The size of the batch counts them already.
+        assert!(tx.bytes_written() >= ABOUT);
         // They are still being made; whoever looks waits for them.
         say.send(7).expect("it listens");
         let seen = number(tx, "a");

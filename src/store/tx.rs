@@ -143,8 +143,8 @@ impl<'t> Tx<'t> {
         self
     }
 
-    /// Puts rows of these tables, of about so many bytes, that are made beside this turn; they are there for whoever looks at one of the tables, and
-    /// before the commit. A panic while they are made is one of the change.
+    /// Puts rows of these tables, of about so many bytes, that are made beside this turn; they are there for whoever looks at
+    /// one of the tables, and before the commit. A panic while they are made is one of the change.
     pub fn put_late(
         &mut self,
         tables: &[usize],

@@ -11,8 +11,9 @@ use super::known::Known;
 use super::pass::{Passed, Request, Stopped, route};
 pub use super::snapshot_declared::Declared;
 use super::snapshot_declared::Kept as KeptDeclared;
+use super::snapshot_old;
+pub use super::snapshot_text::about;
 use super::snapshot_text::{Kept, written};
-use super::{snapshot_old, snapshot_text};
 use crate::words::ids::{DecisionId, sha256_hex};
 use crate::words::payload::JsonText;
 use crate::words::time::Micros;
@@ -59,11 +60,6 @@ pub fn take(
         text,
         declared,
     }
-}
-
-/// About how many bytes the text of a snapshot over it has.
-pub fn about(read: &Known) -> usize {
-    snapshot_text::about(read)
 }
 
 /// A snapshot, read again.

@@ -230,8 +230,8 @@ pub(super) struct Kept {
     _version: u32,
 }
 
-/// About how many bytes the text has: some for each line.
-pub(super) fn about(read: &Known) -> usize {
+/// About how many bytes the text of a snapshot has: some for each line.
+pub fn about(read: &Known) -> usize {
     2_000 + 160 * read.candidates.values().map(|all| all.len()).sum::<usize>()
 }
 

@@ -14,13 +14,13 @@ use crate::domain::routing::snapshot::differences;
 use crate::engine::changes::declared::Outcome;
 use crate::engine::changes::remember::{Answer, Asked, Ticket, Told};
 use crate::engine::changes::routing::assignments::{Act, Acted};
-use crate::engine::changes::routing::route::{No, Routed};
+use crate::engine::changes::routing::route::{self, No, Routed, Wish};
 use crate::engine::changes::{recipient_pools, recipients};
 use crate::engine::router;
 use crate::os::failpoint::Fault;
 use crate::store::decisions;
 use crate::words::chance::Chance;
-use crate::words::ids::WorkId;
+use crate::words::ids::{DecisionId, WorkId};
 use crate::words::payload::JsonText;
 
 const DONE: Act = Act::Complete {
@@ -581,5 +581,17 @@ fn what_is_decided_in_the_writers_turn_is_whole() {
     let next = rig.route_in(team, json!({}));
     assert_ne!(winner(&next), winner(&written));
     assert!(next.decision.snapshot.get().is_some_and(|said| said.len() == 64));
+    // The turn may have begun before somebody asked: the decision is no earlier than that.
+    let later = rig.at().plus(250_000);
+    let wish = Wish {
+        asked_at: later,
+        ..Wish::fresh(rig.request(&body), DecisionId::fresh())
+    };
+    let (shelf, tenancy) = (
+        rig.engine.routing.clone(),
+        rig.wait(rig.engine.tenancy(TENANT)).unwrap(),
+    );
+    let routed = rig.change(move |tx| route::commit(tx, &shelf, &tenancy, &wish, None));
+    assert!(matches!(routed, Routed::Decided(written) if written.decision.at == later));
     rig.assert_clean();
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::chance::{random, strategies};
-use super::rig::{Rig, pool_id};
+use super::rig::{Rig, candidate, pool_id, recipient_id};
 use crate::domain::routing::canonical;
 use crate::domain::routing::decision::Outcome;
 use crate::domain::routing::objects::{Explain, PipelineMode};
@@ -190,6 +190,20 @@ fn texts_are_canonical_however_they_are_made() {
             assert_eq!(wire, value.to_string(), "{strategy}");
         }
     });
+}
+
+/// Members of one name are told apart by their ids; one whose name looks like that is no second member of the JSON.
+#[test]
+fn labels_of_a_turn_are_unique() {
+    let mut rig = Rig::new("smooth_weighted_round_robin", &["X"]);
+    let twin = format!("X ({})", recipient_id(1));
+    let members = [candidate(1, "X"), candidate(2, "X"), candidate(3, &twin)];
+    rig.world.candidates.insert(pool_id(1), members.to_vec().into());
+    let decision = rig.look().decision;
+    let told =
+        serde_json::to_string(&decision.wire(Explain::All, serde_json::Map::new())).expect("plain data");
+    let value: Value = serde_json::from_str(&told).expect("it is JSON");
+    assert_eq!(canonical::text(&value), told);
 }
 
 #[test]
